@@ -336,13 +336,14 @@ def unmet_minibatch(problem: Problem, level: float) -> Callable[[], np.ndarray]:
     """Prepare the paper's descent with its published options, as this project implements it."""
     from unmet.arrays import Band
     from unmet.costs import Newsvendor
+    from unmet.rows import Rows
     from unmet.solvers.descent.minibatch import solve_minibatch
 
     band = Band(problem.low, problem.high) if problem.banded else None
 
     def solve() -> np.ndarray:
         cost = Newsvendor.at_level(level)
-        found = solve_minibatch(problem.X, cost, problem.s, band, ridge=0.0)
+        found = solve_minibatch(Rows(problem.X, problem.s, cost, None, band), ridge=0.0)
         return np.concatenate([[found.intercept], found.coefficients])
 
     return solve

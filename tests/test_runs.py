@@ -32,12 +32,18 @@ def refused(folder, about, **how):
     return str(caught.value)
 
 
-def test_a_run_goes_on_with_what_it_began_with(tmp_path):
+def test_a_run_goes_on_in_its_folder(tmp_path):
     about = {"trials": 5, "X": digest([1, 2])}
-    for seed in (7, 8):
-        with open_run(tmp_path, about, parameter="there", begin_with={"seed": seed}) as begun:
-            assert begun == {"seed": 7}
-    assert json.loads((tmp_path / "run.json").read_text())["about"]["trials"] == 5
+    for _ in range(2):
+        with open_run(tmp_path, about, parameter="there"):
+            assert json.loads((tmp_path / "run.json").read_text())["about"]["trials"] == 5
+
+
+def test_other_files_are_named(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    assert "there must be empty or that of the same run" in refused(tmp_path, {})
+    (tmp_path / "run.json").write_text("[1]")
+    assert "run.json must say what an earlier run is about" in refused(tmp_path, {})
 
 
 def test_another_run_is_refused_by_what_differs(tmp_path):
@@ -77,7 +83,9 @@ def test_other_text_is_named_and_left_alone(tmp_path, text):
 def test_arrays_come_back_and_damaged_ones_are_named(tmp_path):
     path = tmp_path / "deep" / "part.npz"
     write_arrays(path, decision=np.array([1 / 3, -0.0]))
-    assert read_arrays(path)["decision"].tobytes() == np.array([1 / 3, -0.0]).tobytes()
+    assert (
+        read_arrays(path, "begin again")["decision"].tobytes() == np.array([1 / 3, -0.0]).tobytes()
+    )
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(InvalidInput, match=r"part.npz must hold a finished part .*: begin again\."):
         read_arrays(path, "begin again")

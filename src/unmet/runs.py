@@ -89,9 +89,8 @@ def open_run(
     about: Mapping[str, Any],
     *,
     parameter: str,
-    begin_with: Mapping[str, Any] | None = None,
     resume_by: str | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[None]:
     """Begin in an empty folder, or go on in that of the same run; keep all others out meanwhile.
 
     Parameters
@@ -102,15 +101,8 @@ def open_run(
         What makes two runs the same, by name; a `Digest` for what is too large.
     parameter : str
         What the caller calls the folder, for complaints.
-    begin_with : mapping, optional
-        What a run that begins writes down beside: a run that goes on is given what is there.
     resume_by : str, optional
         Refuse to go on, and say that this word would.
-
-    Yields
-    ------
-    dict
-        `begin_with`, of the run that began here.
 
     Raises
     ------
@@ -121,9 +113,8 @@ def open_run(
     prepare_folder(folder, parameter)
     path = folder / "run.json"
     about = {"unmet": version("unmet"), **about}
-    begun = dict(begin_with or {})
     if path.exists():
-        begun = _compare(path, about, begun, parameter, resume_by)
+        _compare(path, about, parameter, resume_by)
     elif any(
         # a run may have been killed while it wrote down what it is about, or be about to
         not (entry.name == ".lock" or entry.name.startswith(TEMPORARY))
@@ -139,24 +130,16 @@ def open_run(
     try:
         sweep(folder)
         if not path.exists():
-            write_text(path, json.dumps({"about": about, "begun": begun}, indent=2))
-        yield begun
+            write_text(path, json.dumps({"about": about}, indent=2))
+        yield
     finally:
         lock.release()
 
 
-def _compare(
-    path: Path,
-    about: Mapping[str, Any],
-    begin_with: Mapping[str, Any],
-    parameter: str,
-    resume_by: str | None,
-) -> dict[str, Any]:
-    """Read what the run began with; refuse a run about something else."""
+def _compare(path: Path, about: Mapping[str, Any], parameter: str, resume_by: str | None) -> None:
+    """Refuse to go on with a run about something else."""
     try:
-        there = json.loads(path.read_text(encoding="utf-8"))
-        other = differing(there["about"], about)
-        begun = {name: there["begun"][name] for name in begin_with}
+        other = differing(json.loads(path.read_text(encoding="utf-8"))["about"], about)
     except (ValueError, TypeError, AttributeError, KeyError):
         raise InvalidInput(
             f"{path} must say what an earlier run is about, got other text."
@@ -170,7 +153,6 @@ def _compare(
         raise InvalidInput(
             f"{parameter} holds a run with another {other}, got {path.parent}: use another folder."
         )
-    return begun
 
 
 # --- What a run has finished.
@@ -225,7 +207,7 @@ def write_arrays(path: Path, **arrays: Any) -> None:
     write_whole(path, write)
 
 
-def read_arrays(path: Path, advice: str = "remove it") -> dict[str, Any]:
+def read_arrays(path: Path, advice: str) -> dict[str, Any]:
     """Read arrays by name, or say what to do with a file that is damaged."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:

@@ -101,29 +101,6 @@ def report(folder: Path) -> None:
     command(folder, "decide model.unmet sales.csv -o orders.csv --report report.html")
 
 
-def grouped(folder: Path) -> None:
-    """Models of sixty groups, in parts of five."""
-    import numpy as np
-
-    from unmet import LinearDecision, Newsvendor
-    from unmet.files import write_content
-    from unmet.scale import GroupedDecision
-    from unmet.scale.grouped import fitting
-
-    fitting._LINEAR_PART = 5
-    generator = np.random.default_rng(0)
-    code = generator.permutation(np.repeat(np.arange(60), 12))
-    x = generator.normal(size=(code.size, 3))
-    y = code + x[:, 0] + generator.gamma(2, 2, code.size)
-    model = GroupedDecision(
-        LinearDecision(Newsvendor(3, 1)), [0], folder=folder / "run", random_state=0
-    )
-    features = np.column_stack([code, x])
-    model.fit(features, y)
-    found = [model.predict(features), model.coef_.ravel(), np.array([model.shrink_])]
-    write_content(folder / "result", np.concatenate(found).tobytes())
-
-
 def tuning(folder: Path) -> None:
     """A search of forty trials in calls of four, with a journal."""
     import numpy as np
@@ -239,7 +216,6 @@ PARTS = {
         chain=5,
     ),
     "plan": Part("`unmet plan` with all its files", plan, before_plan, both=True),
-    "grouped": Part("`GroupedDecision` with a folder", grouped),
     "tuning": Part("`search` with a storage", tuning),
     "report": Part("`unmet decide --report`", report, before_report, both=True),
 }

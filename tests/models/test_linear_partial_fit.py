@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from unmet import Band, LinearDecision, Newsvendor
+from unmet.rows import Rows
 from unmet.solvers.descent.minibatch import MiniBatchOptions, one_epoch
 
 OPTIONS = MiniBatchOptions(learning_rate=0.02, batch_size=20)
@@ -21,15 +22,8 @@ def test_each_call_is_one_epoch_in_the_units_of_the_first(rows):
     for part in parts:
         observation = s[part] if state is None else 3 * s[part]
         model.partial_fit(X[part], observation)
-        state = one_epoch(
-            X[part],
-            Newsvendor(4, 1),
-            observation,
-            Band(0, 2),
-            state=state,
-            ridge=0.01,
-            options=OPTIONS,
-        )
+        rows_seen = Rows(X[part], observation, Newsvendor(4, 1), None, Band(0, 2))
+        state = one_epoch(rows_seen, state=state, ridge=0.01, options=OPTIONS)
         assert np.array_equal(model.coef_, state.coefficients)
         assert model.intercept_ == state.intercept
     assert model.n_iter_ == 3

@@ -4,6 +4,7 @@ from sklearn.base import clone
 
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import SolverFailure
+from unmet.models.linear import LinearMethod
 from unmet.scale import GroupedDecision
 from unmet.scale.grouped import fitting
 
@@ -108,14 +109,14 @@ def test_processes_do_not_change_the_answer(monkeypatch):
 
 def test_a_failure_is_kept_by_group_and_the_pooled_model_decides(monkeypatch):
     X, y, code = panel()
-    solve = fitting._solve
+    solve = LinearMethod.solve
 
     def fails_for_large_levels(method, rows):
         if rows.observation.mean() > 62:
             raise SolverFailure("this group\n  is cursed.")
         return solve(method, rows)
 
-    monkeypatch.setattr(fitting, "_solve", fails_for_large_levels)
+    monkeypatch.setattr(LinearMethod, "solve", fails_for_large_levels)
     model = GroupedDecision(LinearDecision(COST), [0, 1], shrink=None, random_state=0).fit(X, y)
     assert model.failures_ == {
         (0.0, 2.0): "this group is cursed.",

@@ -11,7 +11,7 @@ from unmet import Band, Newsvendor
 from unmet.rows import Rows
 from unmet.solvers.losses import Units, loss_of
 from unmet.solvers.neural.networks import NetworkLayout, Networks
-from unmet.solvers.neural.optimisers import DistinctRows, FullBatch
+from unmet.solvers.neural.optimisers import DistinctRows, smoothed_objective
 
 
 def _sigmoid(z):
@@ -101,7 +101,7 @@ def full_batch(
     scalings = [Units.of(each, "standard") for each in evaluated]
     loss = loss_of(evaluated, scalings, places=places, n_rows=len(X)).rows(rows.order)
     networks = Networks(layout, activation)
-    return FullBatch(networks, rows, loss, penalty, mask, len(evaluated)), scalings
+    return smoothed_objective(networks, rows, loss, penalty, mask, len(evaluated)), scalings
 
 
 def newsvendors(s, generator):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from unmet.costs.hinge import Kinks
-from unmet.solvers.exact.solve import solve_dense
+from unmet.solvers.exact.solve import minimise_rows
 
 
 def band_kinks(s, level, low=None, high=None, weight=None):
@@ -30,7 +30,7 @@ def dense_data(n, p, seed=0):
 
 def full(problem):
     """All rows at once, without grouping or screening."""
-    return solve_dense(problem, np.asarray(problem.features), None, 1e-9)
+    return minimise_rows(problem, None, 1e-9)
 
 
 def categorical(n=2000, seed=0):

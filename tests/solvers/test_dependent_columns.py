@@ -150,7 +150,7 @@ def test_an_answer_with_a_gap_above_the_tolerance_is_refused(monkeypatch, share)
     doubtful = direct.replace(found, gap=share * found.objective)
     assert direct.proved(problem, doubtful, None, 1e-9) is None
     assert direct.proved(problem, found, None, 1e-9) is not None
-    monkeypatch.setattr("unmet.solvers.exact.solve.solve_dense", lambda *given: None)
+    monkeypatch.setattr("unmet.solvers.exact.solve.minimise_rows", lambda *given: None)
     monkeypatch.setattr("unmet.solvers.exact.solve.solve_highs", lambda given: doubtful)
     with pytest.raises(SolverFailure, match="no solver could prove an answer to 1e-06 of its cost"):
         LinearDecision(COST).fit(X, y)

@@ -12,7 +12,9 @@ from scipy import sparse
 from unmet.arrays import Band
 from unmet.costs import Newsvendor, SquaredError
 from unmet.errors import InvalidInput, SolverFailure
-from unmet.solvers.descent.minibatch import MiniBatchOptions, solve_minibatch
+from unmet.rows import Rows
+from unmet.solvers.descent import minibatch
+from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.problem import HingeProblem
 
@@ -26,6 +28,26 @@ def retail(seed=0, n=300, p=3):
     features = rng.random((n, p))
     sales = 50 + features @ np.linspace(-20, 30, p) + rng.gamma(2.0, 4.0, n)
     return features, sales
+
+
+def read(features, cost, observation, band, sample_weight):
+    """Rows with weights as they came: the solver minds only their ratios."""
+    observation = np.asarray(observation, dtype=float)
+    given = Rows.of(cost, features, observation, sample_weight=sample_weight)
+    rows = given.evaluated(cost, band).counted()
+    if rows.share is None:
+        return rows
+    weight = np.asarray(sample_weight, dtype=float)
+    return replace(rows, share=weight[weight > 0])
+
+
+def solve_minibatch(features, cost, observation, band=None, *, sample_weight=None, **how):
+    return minibatch.solve_minibatch(read(features, cost, observation, band, sample_weight), **how)
+
+
+def one_epoch(features, cost, observation, band=None, *, sample_weight=None, **how):
+    rows = read(features, cost, observation, band, sample_weight)
+    return minibatch.one_epoch(rows, sample_weight, **how)
 
 
 def same(a, b):

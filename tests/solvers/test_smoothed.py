@@ -13,7 +13,7 @@ from unmet.errors import Unsupported
 from unmet.replacement import expected_cost
 from unmet.rows import Rows
 from unmet.simulate import replacement
-from unmet.solvers.descent.smoothed import solve_smoothed
+from unmet.solvers.descent.jumps import solve_smoothed
 
 COSTS = [PreventiveReplacement(1, 5, discount=0.0005), AgeReplacement(1, 8, rate=0.006)]
 

@@ -8,7 +8,7 @@ had come as an array.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -66,14 +66,8 @@ class Pricing:
         return self.band
 
 
-@dataclass(frozen=True)
-class BlockFit(Generic[_Prediction]):
-    """What was learned from blocks, and what the estimator keeps beside it."""
-
-    answer: _Prediction
-    rows: Rows
-    chosen: ChosenBand
-    by_row: tuple[str, ...]
+BlockFit: TypeAlias = tuple[_Prediction, Rows, ChosenBand, tuple[str, ...]]
+"""What was learned from blocks; rows that are kept, their band, and the costs given by row."""
 
 
 def check_alone(**given: Any) -> None:
@@ -137,7 +131,7 @@ class BlockStart:
         """Put together what was learned, and the rows that are kept of the sample."""
         sample = self.sample.rows
         by_row = tuple(n for n in ("underage", "overage") if getattr(sample, n) is not None)
-        return BlockFit(answer, rows, self._chosen, by_row)
+        return answer, rows, self._chosen, by_row
 
 
 def fit_blocks(

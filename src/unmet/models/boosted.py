@@ -231,17 +231,8 @@ class BoostedDecision(DecisionModel):
         observation = read_column("y", y, features.shape[0])
         band = read_band(self.band)
         check_used(band, censored=censored, stock=stock)
-        given = Rows.of(
-            cost,
-            features,
-            observation,
-            sample_weight=sample_weight,
-            censored=censored,
-            stock=stock,
-            time=time,
-            series=series,
-            at_least=2,
-        )
+        known = sample_weight, censored, stock, time, series
+        given = Rows.of(cost, features, observation, *known, at_least=2)
         counted = given.counted()
         columns = columns.with_medians(counted.features)
         n_held = read_held(self, counted.n_rows)

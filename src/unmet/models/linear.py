@@ -31,7 +31,7 @@ from unmet.models.base import (
 from unmet.models.lots import ShiftCost
 from unmet.rows import SIZES, Rows, check_sizes, read_features
 from unmet.solvers.blocks.source import BlockSource
-from unmet.solvers.descent.jumps import solve_sweep
+from unmet.solvers.descent.jumps import solve_smoothed, solve_sweep
 from unmet.solvers.descent.minibatch import (
     DescentState,
     MiniBatchOptions,
@@ -39,7 +39,6 @@ from unmet.solvers.descent.minibatch import (
     one_epoch,
     solve_minibatch,
 )
-from unmet.solvers.descent.smoothed import solve_smoothed
 from unmet.solvers.exact.least_squares import solve_least_squares
 from unmet.solvers.exact.path import solve_path
 from unmet.solvers.exact.solve import solve_exact, solve_program
@@ -105,11 +104,9 @@ class LinearMethod:
     def solve(self, rows: Rows) -> Solution:
         """Minimise mean cost plus penalty."""
         self.check(rows)
-        data = rows.features, rows.cost, rows.observation, rows.band
         if self.solver == "minibatch":
             return solve_minibatch(
-                *data,
-                sample_weight=rows.share,
+                rows,
                 ridge=self.descent_ridge,
                 fit_intercept=self.fit_intercept,
                 options=self.minibatch,
@@ -127,39 +124,35 @@ class LinearMethod:
                 fit_intercept=self.fit_intercept,
                 tolerance=self.tolerance,
             )
-        return self._solve_hinges([rows])[0]
+        problem = HingeProblem(
+            rows.features, rows.kinks(), self.fit_intercept, *self._penalties(rows)
+        )
+        if self.solver == "highs":
+            return solve_program(problem)
+        return solve_exact(problem, tolerance=self.tolerance)
 
     def solve_each(self, several: Sequence[Rows]) -> list[Solution]:
         """Solve several problems on the same features, together where the solver gains by it."""
         for rows in several:
             self.check(rows)
         hinges = all(isinstance(rows.cost, HingeCost) for rows in several)
-        if not several or self.solver != "exact" or not hinges:
+        if len(several) < 2 or self.solver != "exact" or not hinges:
             return [self.solve(rows) for rows in several]
-        return self._solve_hinges(several)
-
-    def _solve_hinges(self, several: Sequence[Rows]) -> list[Solution]:
-        """Solve problems on the same features, which differ in their kinks only."""
-        features = several[0].features
-        ridge, lasso = (
-            np.full(features.shape[1], each) if each else None for each in (self.ridge, self.lasso)
-        )
-        problems = [
-            HingeProblem(features, rows.kinks(), self.fit_intercept, ridge, lasso)
-            for rows in several
-        ]
-        if self.solver == "highs":
-            return [solve_program(problem) for problem in problems]
-        if len(problems) == 1:
-            return [solve_exact(problems[0], tolerance=self.tolerance)]
+        ridge, lasso = self._penalties(several[0])
         return solve_path(
-            features,
-            [problem.kinks for problem in problems],
+            several[0].features,
+            [rows.kinks() for rows in several],
             fit_intercept=self.fit_intercept,
             ridge=ridge,
             lasso=lasso,
             tolerance=self.tolerance,
         )
+
+    def _penalties(self, rows: Rows) -> tuple[Array | None, Array | None]:
+        """Ridge and lasso of each coefficient."""
+        size = rows.features.shape[1]
+        ridge = np.full(size, self.ridge) if self.ridge else None
+        return ridge, np.full(size, self.lasso) if self.lasso else None
 
     def _sweep(self, rows: Rows, cost: JumpCost) -> Solution:
         """Solve exactly a cost with a jump, where the features only tell groups apart."""
@@ -184,12 +177,9 @@ class LinearMethod:
         next. The objective of the solution is that of these rows.
         """
         new = one_epoch(
-            rows.features,
-            rows.cost,
-            rows.observation,
-            rows.band,
+            rows,
+            weight,
             state=state,
-            sample_weight=weight,
             ridge=self.descent_ridge,
             fit_intercept=self.fit_intercept,
             options=self.minibatch,
@@ -401,10 +391,10 @@ class LinearDecision(DecisionModel):
             check_alone(y=y, sample_weight=sample_weight, underage=underage, overage=overage)
             check_alone(censored=censored, stock=stock)
             with one_blas_thread():
-                found = fit_blocks(self, X, method, cost, band)
+                solution, rows, chosen, by_row = fit_blocks(self, X, method, cost, band)
             self._take_names(X)
             self._descent = None
-            return self._keep(found.answer, found.rows, cost, found.chosen, found.by_row)
+            return self._keep(solution, rows, cost, chosen, by_row)
         check_used(band, censored=censored, stock=stock)
         known = sample_weight, censored, stock, time, series
         given = Rows.read(cost, X, y, *known, at_least=2)

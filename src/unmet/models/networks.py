@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 from numbers import Integral
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -315,19 +315,9 @@ def _paid(network: Network, pricing: Pricing, block: RowBlock) -> tuple[float, f
 # --- Many networks at once: folds × candidates × costs × seeds in one call.
 
 
-@dataclass(frozen=True)
-class Job:
-    """One network of many: an estimator with its own parameters, and the rows it learns from.
-
-    The last three are there when it is done.
-    """
-
-    model: Any
-    cost: Cost
-    index: Index | None
-    chosen: ChosenBand | None = None
-    rows: Rows | None = None
-    trained: Trained | None = None
+Job: TypeAlias = tuple[Any, Cost, Index | None]
+"""One network of many: an estimator with its own parameters, its cost, and the rows it learns from;
+None is all of them."""
 
 
 def fit_jobs(
@@ -338,40 +328,46 @@ def fit_jobs(
     known: Mapping[str, Any],
     costs: Mapping[str, Any],
     n_jobs: int,
-) -> list[Job]:
-    """Train the networks of all jobs, those with common options in the same arrays."""
+) -> list[tuple[Any, Trained, Rows, Cost, ChosenBand]]:
+    """Train the networks of all jobs, those with common options in the same arrays.
+
+    Returned are, for each job, the estimator and what it is to keep.
+    """
     given = Rows.read(read_cost(None), X, y, at_least=2, **known)
     read = _read_jobs(model, jobs, given, costs)
     Jobs()("n_jobs", n_jobs)
-    done = _with_bands(read, given, known)
+    chosen = _choose_bands(read, given, known)
+    evaluated: list[Rows] = []
     groups: dict[Hashable, list[tuple[int, Sequence[Task]]]] = defaultdict(list)
     taken: dict[Hashable, Rows] = {}  # jobs of the same fold share their rows
-    for place, job in enumerate(done):
-        assert job.chosen is not None
-        key = None if job.index is None else job.index.tobytes()
+    for place, (own, cost, index) in enumerate(read):
+        key = None if index is None else index.tobytes()
         seen = key in taken
         if not seen:
-            taken[key] = given if job.index is None else given.take(job.index)
-        some, cost, index = taken[key], job.cost, job.index
+            taken[key] = given if index is None else given.take(index)
+        some = taken[key]
         if index is not None:
             cost = cost.take(index)
             if given.share is not None:  # numbers among the rows that have weight
                 numbers = np.cumsum(given.share > 0) - 1
                 index = numbers[index[given.share[index] > 0]]
-        rows = some.evaluated(cost, job.chosen.band).counted()
+        rows = some.evaluated(cost, chosen[place].band).counted()
         check_sizes(rows, "a network", features=not seen)
-        plan = read_plan(job.model, rows.n_rows)
-        done[place] = replace(job, rows=rows)
+        plan = read_plan(own, rows.n_rows)
+        evaluated.append(rows)
         groups[plan.options].append((place, plan.tasks(rows, index=index)))
-    common = given.counted()
+    common, best = given.counted(), {}
     for options, several in groups.items():
         assert isinstance(options, NetworkOptions)
         scaling = FeatureScaling.of(common.features, common.share, options.scaling)
         flat = [task for _, tasks in several for task in tasks]
         trained = iter(train(common.features, flat, options, scaling, effective_n_jobs(n_jobs)))
         for place, tasks in several:
-            done[place] = replace(done[place], trained=_best([next(trained) for _ in tasks]))
-    return done
+            best[place] = _best([next(trained) for _ in tasks])
+    return [
+        (own, best[place], evaluated[place], cost, chosen[place])
+        for place, (own, cost, _) in enumerate(read)
+    ]
 
 
 def _read_jobs(model: BaseEstimator, jobs: Any, given: Rows, costs: Mapping[str, Any]) -> list[Job]:
@@ -397,7 +393,7 @@ def _read_jobs(model: BaseEstimator, jobs: Any, given: Rows, costs: Mapping[str,
         index = _read_index(job.get("rows"), place, given.n_rows)
         if index is not None and np.count_nonzero(given.weight[index]) < 2:
             raise InvalidInput("rows must hold at least two rows with weight.")
-        read.append(Job(own, cost, index))
+        read.append((own, cost, index))
     return read
 
 
@@ -425,27 +421,27 @@ def _read_index(given: Any, place: int, n_rows: int) -> Index | None:
     return rows.astype(np.intp)
 
 
-def _with_bands(jobs: Sequence[Job], given: Rows, known: Mapping[str, Any]) -> list[Job]:
+def _choose_bands(
+    jobs: Sequence[Job], given: Rows, known: Mapping[str, Any]
+) -> dict[int, ChosenBand]:
     """Choose the band of each job; a rule learns once for all jobs with the same rows."""
     groups: dict[Hashable, list[int]] = defaultdict(list)
-    for place, job in enumerate(jobs):
-        groups[None if job.index is None else job.index.tobytes()].append(place)
-    done = list(jobs)
+    for place, (_, _, index) in enumerate(jobs):
+        groups[None if index is None else index.tobytes()].append(place)
+    done: dict[int, ChosenBand] = {}
     for places in groups.values():
-        index = jobs[places[0]].index
+        first, _, index = jobs[places[0]]
         pairs: list[tuple[Cost, Any]] = []
         bands: dict[int, Any] = {}
         for place in places:
-            job = jobs[place]
-            band = bands.setdefault(id(job.model.band), read_band(job.model.band))
+            model, cost, _ = jobs[place]
+            band = bands.setdefault(id(model.band), read_band(model.band))
             check_used(band, censored=known["censored"], stock=known["stock"])
             if index is None:
-                pairs.append((job.cost, band))
+                pairs.append((cost, band))
             else:  # a rule will be given these rows only
                 own = band.take(index) if isinstance(band, Band) else band
-                pairs.append((job.cost.take(index), own))
+                pairs.append((cost.take(index), own))
         some = given if index is None else given.take(index)
-        chosen = choose_bands(clone(jobs[places[0]].model), pairs, some)
-        for place, each in zip(places, chosen, strict=True):
-            done[place] = replace(jobs[place], chosen=each)
+        done.update(zip(places, choose_bands(clone(first), pairs, some), strict=True))
     return done

@@ -256,17 +256,8 @@ class NeuralDecision(DecisionModel):
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         band = read_band(self.band)
         check_used(band, censored=censored, stock=stock)
-        given = Rows.read(
-            cost,
-            X,
-            y,
-            sample_weight=sample_weight,
-            censored=censored,
-            stock=stock,
-            time=time,
-            series=series,
-            at_least=2,
-        )
+        known = sample_weight, censored, stock, time, series
+        given = Rows.read(cost, X, y, *known, at_least=2)
         by_row, monitored = costs_by_row(underage, overage), None
         if validation is not None:
             monitored = Rows.read(cost, *read_validation_pair(validation, X, by_row))
@@ -343,10 +334,9 @@ class NeuralDecision(DecisionModel):
         with one_blas_thread():
             done = fit_jobs(self, X, y, jobs, known, costs, n_jobs)
         models: list[Self] = []
-        for job in done:
-            job.model._learn_names(X)
-            job.model._keep(job.trained, job.rows, job.cost, job.chosen, by_row)
-            models.append(job.model)
+        for model, *kept in done:
+            model._learn_names(X)
+            models.append(model._keep(*kept, by_row))
         return models
 
     @available_if(trains_in_steps)  # type: ignore[untyped-decorator]
@@ -417,7 +407,8 @@ class NeuralDecision(DecisionModel):
         with one_blas_thread():
             found = fit_network_blocks(self, source, cost, read_band(self.band))
         self._take_names(source)
-        return self._keep(found.answer, found.rows, cost, found.chosen, found.by_row)
+        trained, rows, chosen, by_row = found
+        return self._keep(trained, rows, cost, chosen, by_row)
 
     def _last(self, n_features: int) -> Array | None:
         """Parameters to go on from."""

@@ -276,7 +276,7 @@ ABSENT = 1e30
 # --- descent: smoothed linear decisions.
 
 BOX_RESOLVED, BOX_ROOT = 0.8, 0.2
-"""The last box is 0.8 n^(−0.2) spreads wide; `smoothed.py` says how that was chosen."""
+"""The last box is 0.8 n^(−0.2) spreads wide; `jumps.py` says how that was chosen."""
 
 BOX_WIDTHS = (2.0, 1.4, 1.0)
 """Widths of the boxes one after the other, in units of the last one."""

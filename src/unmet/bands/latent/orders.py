@@ -191,12 +191,12 @@ def find_ties(
     groups = groups_of(np.asarray(features))
     if groups is None:
         return None
-    group, same = groups.group, _SAME * float(np.abs(observation).max())
+    (first, group), same = groups, _SAME * float(np.abs(observation).max())
     order = np.lexsort((observation, group))
     neighbours = (np.diff(observation[order]) <= same) & (np.diff(group[order]) == 0)
     tied = np.empty(observation.size, dtype=bool)
     tied[order] = np.append(neighbours, False) | np.append(False, neighbours)
-    highest = np.full(groups.first.size, -np.inf)
+    highest = np.full(first.size, -np.inf)
     np.maximum.at(highest, group, observation)
     highest = highest[group]
     top = observation >= highest - same

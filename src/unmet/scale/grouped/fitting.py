@@ -1,22 +1,9 @@
-"""A grouped fit from beginning to end: pooled model, bands, shrinkage, groups.
-
-With a folder, finished parts are kept, so that a run that was killed can go on::
-
-    run.json             what the run is about: checksums of data and parameters, and a seed
-    pooled.unmet         the pooled model, fitted
-    weighing-0003.npz    decisions held out, for the choice of the shrinkage
-    groups-0003.npz      the models of some groups: coefficients, and why fits failed
-    groups-0003.unmet    the same for models that are not linear
-
-Every file is whole or absent, and none is ever changed. Parts do not depend on the number of
-processes, so a run may go on with another one.
-"""
+"""A grouped fit from beginning to end: pooled model, bands, shrinkage, groups."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import process_time
 from typing import Any, TypeAlias
 
@@ -30,7 +17,6 @@ from unmet.errors import InvalidInput, MissingPackage
 from unmet.models.base import DecisionModel, one_blas_thread
 from unmet.models.linear import LinearDecision, LinearMethod
 from unmet.rows import Rows
-from unmet.runs import digest, open_run, read_arrays, write_arrays
 from unmet.scale.dask import faults_of, result_of
 from unmet.scale.grouped.keys import Codes, GroupIndex
 from unmet.scale.grouped.pooling import (
@@ -198,7 +184,9 @@ def _fitting(model: DecisionModel, own_rule: bool) -> Callable[[GroupRows], Any]
     def fit(group: GroupRows) -> Any:
         rows = group.rows
         if _is_linear(model) and method is not None and not own_rule:
-            return _solve(method, rows)
+            # what `LinearDecision.fit` does to rows that have been checked: the same, sooner
+            solution = method.solve(rows)
+            return np.append(solution.coefficients, solution.intercept)
         own = clone(model).set_params(cost=rows.cost)
         if not own_rule:
             own.set_params(band=rows.band)
@@ -214,12 +202,6 @@ def _fitting(model: DecisionModel, own_rule: bool) -> Callable[[GroupRows], Any]
             return " ".join(str(error).split()) or type(error).__name__
 
     return attempt
-
-
-def _solve(method: LinearMethod, rows: Rows) -> Array:
-    """Do what `LinearDecision.fit` does to rows that have been checked: the same answer, sooner."""
-    solution = method.solve(rows)
-    return np.append(solution.coefficients, solution.intercept)
 
 
 def _objects(listed: Sequence[Any]) -> NDArray[Any]:
@@ -321,8 +303,6 @@ class GroupedFit:
     codes : ndarray of shape (n_rows,)
         Group of each row.
     progress : callable or None
-    folder : Path or None
-        Of finished parts.
     level : Level
         Found by `run`, as everything below.
     band : Band or None
@@ -348,7 +328,6 @@ class GroupedFit:
     index: GroupIndex
     codes: Codes
     progress: Progress | None
-    folder: Path | None = None
     level: Level = field(init=False)
     band: Band | None = field(init=False)
     groups: GroupRows = field(init=False)
@@ -356,28 +335,6 @@ class GroupedFit:
     weight: Array = field(init=False)
     _done: int = 0
     _total: int = 0
-
-    def run_in(self, folder: Any, parameters: Any) -> None:
-        """Fit, or finish what a killed run of the same data and parameters has left there."""
-        if folder is None:
-            self.run()
-            return
-        rows, cost = self.rows, self.rows.cost
-        about = {
-            "X": (self.index.names, self.codes, rows.features),
-            "y": rows.observation,
-            "weights or costs": (self.sample_weight, type(cost).__name__, cost.parameters()),
-            "flags, stock or times": told(rows),
-            "model": self.model.get_params(),
-            "pooled": (type(self.pooled).__name__, self.pooled.get_params()),
-            "parameters": parameters,
-        }
-        hashes = {name: digest(each) for name, each in about.items()}
-        self.folder = Path(folder)
-        begin_with = {"seed": self.seed}
-        with open_run(self.folder, hashes, parameter="folder", begin_with=begin_with) as begun:
-            self.seed = begun["seed"]
-            self.run()
 
     def run(self) -> None:
         """Fit the pooled model, find the bands and the shrinkage, fit the groups."""
@@ -391,7 +348,9 @@ class GroupedFit:
         crossed = crosses(self.pooled, n_groups)
         # the level of a training row is that of rows without itself
         columns = pooled_columns(rows.features, cross_fitted(seen, weight, folds), crossed)
-        unfitted, pooled = self.pooled, self._fit_pooled(columns)
+        unfitted = self.pooled
+        pooled: Any = clone(unfitted).set_params(cost=rows.cost)
+        pooled.fit(columns, rows.observation, sample_weight=self.sample_weight, **told(rows))
         self.pooled, self.band = pooled, pooled.band_
         if pooled.band_rule_ is not None:  # by the level of a group: the same for all its rows
             same = pooled_columns(rows.features, self.level.group[self.codes], crossed)
@@ -428,21 +387,6 @@ class GroupedFit:
         good = able & (self.own["sentence"] == "")
         self.weight = np.where(good, weights(self.groups.sizes, self.shrink), 0.0)
 
-    def _fit_pooled(self, columns: Array) -> Any:
-        """Fit the model of all groups, the band rule with it; a finished one is taken as it is."""
-        rows, path = self.rows, None
-        if self.folder is not None:
-            from unmet.persistence import load, save
-
-            path = self.folder / "pooled.unmet"
-            if path.exists():
-                return load(path)
-        model = clone(self.pooled).set_params(cost=rows.cost)
-        model.fit(columns, rows.observation, sample_weight=self.sample_weight, **told(rows))
-        if path is not None:
-            save(model, path)
-        return model
-
     def _pooled_held_out(
         self, model: DecisionModel, columns: Array, folds: Codes, order: NDArray[np.intp]
     ) -> Array:
@@ -466,7 +410,7 @@ class GroupedFit:
             (groups.between(first, last), folds[groups.starts[first] : groups.starts[last]])
             for first, last in self._parts(groups.sizes.size)
         ]
-        found = self._collect(hold_out, tasks, "weighing", "weighing groups")
+        found = self._collect(hold_out, tasks, "weighing groups")
         codes = groups.codes
         count = np.zeros((groups.sizes.size, FOLDS))
         np.add.at(count, (codes, folds), 1)
@@ -477,7 +421,7 @@ class GroupedFit:
         """Fit all groups that are large enough; the others have nothing."""
         groups = self.groups.pick(able)
         tasks = [(groups.between(*ends),) for ends in self._parts(able.size)]
-        found = self._collect(fit_groups, tasks, "groups", "groups")
+        found = self._collect(fit_groups, tasks, "groups")
         own = _side_by_side([], _is_linear(self.model), groups.features.shape[1])
         for name, empty in own.items():
             values = np.concatenate([empty, *(part[name] for part in found)])
@@ -492,43 +436,16 @@ class GroupedFit:
         size = _LINEAR_PART if _is_linear(self.model) and not self.own_rule else _OTHER_PART
         return [(first, min(first + size, n_groups)) for first in range(0, n_groups, size)]
 
-    def _collect(
-        self, function: Callable[..., Part], tasks: list[Task], name: str, doing: str
-    ) -> list[Part]:
-        """Results of all tasks; those that are kept are read, the others are kept when done."""
-        sizes = [task[0].sizes.size for task in tasks]
-        names = [f"{name}-{number:05d}" for number in range(len(tasks))]
-        found = [self._read(each) for each in names]
-        missing = [number for number, part in enumerate(found) if part is None]
-        self._tell(sum(sizes) - sum(sizes[number] for number in missing), doing)
-        todo = [(self.model, self.own_rule, *tasks[number]) for number in missing]
+    def _collect(self, function: Callable[..., Part], tasks: list[Task], doing: str) -> list[Part]:
+        """Run all tasks, and return their results in order."""
+        self._tell(0, doing)
+        todo = [(self.model, self.own_rule, *task) for task in tasks]
         results = run_tasks(function, todo, self.n_jobs, self.backend)
-        for number, part in zip(missing, results, strict=True):
-            self._keep(names[number], part)
-            found[number] = part
-            self._tell(sizes[number], doing)
-        return [part for part in found if part is not None]
-
-    def _read(self, name: str) -> Part | None:
-        """Read a part that an earlier run has finished."""
-        if self.folder is None or not (self.folder / f"{name}.npz").exists():
-            return None
-        from unmet.persistence import load
-
-        part: Part = read_arrays(self.folder / f"{name}.npz")
-        models = self.folder / f"{name}.unmet"
-        return {**part, "models": _objects(load(models))} if models.exists() else part
-
-    def _keep(self, name: str, part: Part) -> None:
-        """Keep a finished part; the arrays last, since they say that all is there."""
-        if self.folder is None:
-            return
-        from unmet.persistence import save
-
-        if "models" in part:
-            save(part["models"].tolist(), self.folder / f"{name}.unmet")
-        arrays = {each: values for each, values in part.items() if each != "models"}
-        write_arrays(self.folder / f"{name}.npz", **arrays)
+        found = []
+        for task, part in zip(tasks, results, strict=True):
+            found.append(part)
+            self._tell(task[0].sizes.size, doing)
+        return found
 
     def _tell(self, more: int, doing: str) -> None:
         self._done += more

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Real
-from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -37,7 +36,7 @@ from unmet.models.base import (
     read_cost,
 )
 from unmet.models.distribution import DistributionDecision, average_cost
-from unmet.models.lots import to_lots
+from unmet.models.lots import GroupShiftCost, to_lots
 from unmet.rows import Rows, read_column, read_features
 from unmet.scale.grouped.fitting import BACKENDS, GroupedFit, Progress
 from unmet.scale.grouped.keys import (
@@ -48,7 +47,6 @@ from unmet.scale.grouped.keys import (
     read_by,
     split_table,
 )
-from unmet.scale.grouped.lots import GroupShiftCost
 from unmet.scale.grouped.panel_distribution import PanelDistribution, fit_panel_distribution
 from unmet.scale.grouped.pooling import Level, Seen, crosses, pooled_columns
 
@@ -98,9 +96,6 @@ class GroupedDecision(DecisionModel):
         costs, some seconds. The answer does not depend on it.
     backend : {"loky", "threading", "dask"} or None, default=None
         Of joblib; "dask" is the cluster of the running `dask.distributed.Client`.
-    folder : path or None, default=None
-        Keeps finished parts. A `fit` that was killed goes on with the same folder, finishes only
-        what is missing, and comes to the same answer.
     random_state : int, RandomState or None, default=None
         Seed of the folds, and of models and rules that have none.
 
@@ -185,7 +180,6 @@ class GroupedDecision(DecisionModel):
         pooled: DecisionModel | None = None,
         n_jobs: int | None = None,
         backend: str | None = None,
-        folder: str | PathLike[str] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.model = model
@@ -196,7 +190,6 @@ class GroupedDecision(DecisionModel):
         self.pooled = pooled
         self.n_jobs = n_jobs
         self.backend = backend
-        self.folder = folder
         self.random_state = random_state
 
     def fit(
@@ -292,7 +285,7 @@ class GroupedDecision(DecisionModel):
             progress=progress,
         )
         self._distribution = None
-        fitted.run_in(self.folder, (by, shrink, own_rule, given["min_rows"]))
+        fitted.run()
         self._by_row = costs_by_row(underage, overage)
         return self._keep(fitted)
 
@@ -507,7 +500,7 @@ class GroupedDecision(DecisionModel):
 
 def _check_distribution(model: GroupedDecision) -> None:
     """Refuse what a distribution of all groups together has no use for."""
-    for name in ("pooled", "folder", "min_rows"):
+    for name in ("pooled", "min_rows"):
         if getattr(model, name) is not None:
             raise Unsupported(
                 f"{name} and DistributionDecision do not fit together, because all groups share "

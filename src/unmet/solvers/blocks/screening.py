@@ -43,7 +43,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from math import erfc, hypot, log, sqrt
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,11 @@ Index = NDArray[np.intp]
 Found = TypeVar("Found")
 Price = Callable[[RowBlock, float], Kinks]
 """From rows with weight, and a factor of their weights, to the kinks of their costs."""
+
+Task: TypeAlias = "Callable[[Iterable[KinkBlock], int], Found]"
+"""From the chunks of a block, and its number, to what is found there."""
+Run: TypeAlias = Callable[[Any], Iterator[Any]]
+"""Runs a task on every block, and yields what it returns in the order of the blocks."""
 
 _HAIR = 1e-9
 _SEED = 30_323
@@ -122,7 +127,7 @@ class KinkBlock:
             kinks = Kinks(*(each[:, part] for each in _arrays(self.kinks)))
             yield KinkBlock(dense(self.features[part]), kinks)
 
-    def run(self, task: Callable[[Iterable[KinkBlock], int], Found]) -> Iterator[Found]:
+    def run(self, task: Task[Found]) -> Iterator[Found]:
         """Run a task on all rows: an array in memory is one block."""
         yield task(self.chunks(), 0)
 
@@ -136,25 +141,14 @@ def _columns(values: Array, rows: Index) -> Array:
     return values[:, : len(rows)] if values.strides[1] == 0 else values[:, rows]
 
 
-@dataclass(frozen=True)
-class EvaluatedBlocks:
-    """Blocks of a source; their kinks are made where they lie."""
-
-    source: BlockSource
-    price: Price
-    factor: float
-
-    def run(self, task: Callable[[Iterable[KinkBlock], int], Found]) -> Iterator[Found]:
-        """Run a task on the chunks of every block, and yield what it returns, in their order."""
-        return self.source.run(partial(_on_evaluated, self.price, self.factor, task))
+def run_evaluated(
+    source: BlockSource, price: Price, factor: float, task: Task[Found]
+) -> Iterator[Found]:
+    """Run a task on the chunks of every block of a source, whose kinks are made where it lies."""
+    return source.run(partial(_on_evaluated, price, factor, task))
 
 
-def _on_evaluated(
-    price: Price,
-    factor: float,
-    task: Callable[[Iterable[KinkBlock], int], Found],
-    block: RowBlock,
-) -> Found:
+def _on_evaluated(price: Price, factor: float, task: Task[Found], block: RowBlock) -> Found:
     """Evaluate the rows of a block that count, then do the task."""
     number, block = block.number, block.counted()
     if not len(block):
@@ -276,15 +270,9 @@ class LinearPredictor(NamedTuple):
         return decision
 
 
-class Earlier(NamedTuple):
-    """The sorting before: its rule, and the width outside which its sides are final.
-
-    Rows in memory bring the decisions of then along, block by block.
-    """
-
-    rule: LinearPredictor
-    width: float
-    decisions: Sequence[Array] = ()
+Earlier: TypeAlias = tuple[LinearPredictor, float, Sequence[Array]]
+"""The sorting before: its rule, the width outside which its sides are final, and for rows in memory
+the decisions of then, block by block."""
 
 
 class OpenKinks:
@@ -349,20 +337,16 @@ class OpenKinks:
         return 0.5 * sum(float(h.below @ h.below + h.above @ h.above) for *_, h in self.parts)
 
 
-@dataclass
-class Summed:
-    """What a task finds on a block, field by field the sum of what it finds on parts of it."""
-
-    def add(self, other: Self) -> None:
-        """Add what the next block found."""
-        for each in fields(self):
-            value = getattr(self, each.name)
-            value += getattr(other, each.name)
-            setattr(self, each.name, value)
+def add_fields(found: Any, part: Any) -> None:
+    """Add what a task found on the next block to the sums of a record, field by field."""
+    for each in fields(found):
+        value = getattr(found, each.name)
+        value += getattr(part, each.name)
+        setattr(found, each.name, value)
 
 
 @dataclass
-class Sorted(Summed):
+class Sorted:
     """What a pass, or a block of it, found.
 
     Attributes
@@ -438,8 +422,8 @@ class Sort:
             if self.remember:
                 found.decisions.append(decision)
             if self.earlier is not None:
-                known = self.earlier.decisions
-                before = known[place] if known else self.earlier.rule(block.features)
+                rule, _, known = self.earlier
+                before = known[place] if known else rule(block.features)
             reach = None if self.width is None else self.width * self.leverage(block.features)
             by_row = self.whole_rows and reach is not None
             slope: Array | None = None
@@ -490,7 +474,7 @@ class Sort:
     ) -> float:
         """Cost of kinks that have changed side, if they were fixed: outside the earlier width."""
         assert self.earlier is not None
-        limit = self.earlier.width * (1 - _HAIR) * self.leverage(block.features, wrong)
+        limit = self.earlier[1] * (1 - _HAIR) * self.leverage(block.features, wrong)
         distance = np.abs(before[wrong] - block.kinks.position[kink][wrong])
         fixed = wrong[distance > limit]
         slope = block.kinks.below[kink][fixed] + block.kinks.above[kink][fixed]
@@ -525,8 +509,8 @@ class Screening:
         Ridge and lasso for each feature.
     tolerance : float
         Largest duality gap relative to the objective.
-    blocks : EvaluatedBlocks or None
-        All rows, where they are not those of the sample.
+    blocks : callable or None
+        Runs a task on all rows, where they are not those of the sample.
     n_rows : int
         How many these are then.
     held_rows : float
@@ -544,7 +528,7 @@ class Screening:
     intercept: bool
     penalties: tuple[Array | None, Array | None]
     tolerance: float
-    blocks: EvaluatedBlocks | None = None
+    blocks: Run | None = None
     n_rows: int = 0
     held_rows: float = np.inf
     passes: float = 0.0
@@ -745,7 +729,7 @@ class Screening:
             if result is None:
                 width *= 2
                 continue
-            earlier = Earlier(rule, reach, found.decisions)
+            earlier = rule, reach, found.decisions
             theta = exact_zeros(result.theta, result.dual, self.lasso)
             width = max(self._width(self.n_rows, 0.0), 0.2 * width)
             if self.in_memory:  # to verify alone is cheap, and mostly enough
@@ -760,8 +744,8 @@ class Screening:
     def _pass(self, task: Sort) -> Sorted:
         """Go through all rows once."""
         found = Sorted(np.zeros(self.n_features))
-        for part in (self.blocks or self.sample).run(task):
-            found.add(part)
+        for part in (self.blocks or self.sample.run)(task):
+            add_fields(found, part)
         self.passes += 1
         return found
 
@@ -815,7 +799,7 @@ class Screening:
             enough = width * max(8 * self.n_parameters, 400) / n_near
             exact = share == 1.0 and tolerance <= tight
             end = exact_zeros(result.theta, result.dual, self.lasso) if exact else result.theta
-            earlier = Earlier(rule, width, inside.decisions)
+            earlier: Earlier = rule, width, inside.decisions
             settled = exact and result.moved < 0.3 * width
             narrower = min(max(expected, enough), 0.5 * width)
             rule = LinearPredictor(*self.standard.to_raw(end))

@@ -27,7 +27,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +35,12 @@ from numpy.typing import NDArray
 from unmet.errors import SolverFailure, Unsupported
 from unmet.solvers import constants
 from unmet.solvers.blocks.screening import (
-    EvaluatedBlocks,
     KinkBlock,
     Price,
+    Run,
     Screening,
-    Summed,
+    add_fields,
+    run_evaluated,
     spread_sample,
 )
 from unmet.solvers.blocks.source import BlockSample, BlockSource, read_sample
@@ -106,7 +107,7 @@ def solve_blocks(
     few = KinkBlock(
         sample.rows.features, price(sample.rows, factor * sample.n_rows / len(sample.rows))
     )
-    blocks = EvaluatedBlocks(source, price, factor)
+    blocks = partial(run_evaluated, source, price, factor)
     screening = Screening(few, intercept, (ridge, lasso), tolerance, blocks, sample.n_rows)
     screening.held_rows, screening.passes = held_rows, float(sample.reads)
     # Features of scale 1e200 overflow in places; the certificate tells whether it mattered.
@@ -166,7 +167,7 @@ def follow_path(screening: Screening) -> Solution | None:
     return None
 
 
-def _path_over(blocks: KinkBlock | EvaluatedBlocks, screening: Screening) -> CentralPath:
+def _path_over(blocks: Run, screening: Screening) -> CentralPath:
     penalties = screening.ridge, screening.lasso
     return CentralPath(blocks, screening.standard, *penalties, screening.scale.reach)
 
@@ -187,7 +188,7 @@ def _begin(path: CentralPath, screening: Screening, least: float) -> None:
     n_rows = len(screening.sample)
     size = min(n_rows, constants.PATH_SAMPLE_ROWS)
     few = screening.sample.take(spread_sample(n_rows, size, screening.generator))
-    small = _path_over(few.scaled(n_rows / size), screening)
+    small = _path_over(few.scaled(n_rows / size).run, screening)
     small.begin(last, wide)
     while small.passes < constants.PATH_PASSES and small.centre(least):
         if small.found.gap <= screening.tolerance * abs(cost):
@@ -204,7 +205,7 @@ def _begin(path: CentralPath, screening: Screening, least: float) -> None:
 
 
 @dataclass
-class Smooth(Summed):
+class Smooth:
     """Sums over smoothed kinks at some θ and μ; attributes as in the module docstring.
 
     ``reached`` counts the rows with a kink within each of SMOOTH_RADII, in units of 2μ.
@@ -224,16 +225,12 @@ class Smooth(Summed):
         counts = np.zeros(len(constants.SMOOTH_RADII), dtype=np.int64)
         return cls(np.zeros(size), np.zeros(size), np.zeros((size, size)), counts)
 
-
-class SmoothKinks(NamedTuple):
-    """Smoothed hinges: three sums, and one entry each."""
-
-    value: float
-    smooth: float
-    gap: float
-    y: Array
-    change: Array
-    curvature: Array
+    def add(self, sums: Array) -> None:
+        """Add cost, smoothed cost and gap of some kinks."""
+        value, smooth, gap = sums.tolist()
+        self.value += value
+        self.smooth += smooth
+        self.gap += gap
 
 
 def smoothed(
@@ -243,8 +240,12 @@ def smoothed(
     weight: Array,
     mu: float,
     push: Array | None = None,
-) -> SmoothKinks:
-    """Smooth some kinks; a push moves their multipliers by curvature · push."""
+) -> tuple[Array, Array]:
+    """Smooth some kinks; a push moves their multipliers by curvature · push.
+
+    Returned are sums of the cost, the smoothed cost and the gap; and for each kink its slope, the
+    change of that with μ, and its curvature.
+    """
     slope = below + above
     width = 2 * mu * weight / slope
     root, o, v = central_slacks(residual, width)
@@ -259,53 +260,47 @@ def smoothed(
         p, q = y + below, above - y
     cost = np.where(over, above, -below) * residual
     gap = np.where(over, q, -p) * residual
-    return SmoothKinks(float(cost.sum()), smooth, float(gap.sum()), y, change, curvature)
+    sums = np.array([cost.sum(), smooth, gap.sum()])
+    return sums, np.stack([y, change, curvature])
 
 
-@dataclass(frozen=True)
-class SumSmoothed:
+def sum_smoothed(
+    standard: Standardisation,
+    theta: Array,
+    mu: float,
+    correction: Array | None,
+    blocks: Iterable[KinkBlock],
+    _: int = 0,
+) -> Smooth:
     """Task: the sums of a block, the multipliers moved by D A u where a correction u is given."""
-
-    standard: Standardisation
-    theta: Array
-    mu: float
-    correction: Array | None
-
-    def __call__(self, blocks: Iterable[KinkBlock], _: int = 0) -> Smooth:
-        """Sum chunk by chunk."""
-        found = Smooth.nothing(len(self.theta))
-        for block in blocks:
-            kinks, design = block.kinks, self.standard.design(block.features)
-            decision = design @ self.theta
-            push = None if self.correction is None else design @ self.correction
-            weight = (kinks.below + kinks.above).sum(axis=0)
-            y, change, curvature = (np.zeros(len(block)) for _ in range(3))
-            closest = np.full(len(block), np.inf)
-            for position, below, above in zip(
-                kinks.position, kinks.below, kinks.above, strict=True
-            ):
-                active = np.flatnonzero(below + above > 0)
-                kink = smoothed(
-                    (decision - position)[active],
-                    below[active],
-                    above[active],
-                    weight[active],
-                    self.mu,
-                    None if push is None else push[active],
-                )
-                found.value += kink.value
-                found.smooth += kink.smooth
-                found.gap += kink.gap
-                y[active] += kink.y
-                change[active] += kink.change
-                curvature[active] += kink.curvature
-                np.minimum(closest, np.abs(decision - position), out=closest)
-            found.gradient += y @ design
-            found.change += change @ design
-            found.hessian += weighted_gram(design, curvature)
-            radii = 2 * self.mu * constants.SMOOTH_RADII
-            found.reached += np.searchsorted(np.sort(closest), radii, "right")
-        return found
+    found = Smooth.nothing(len(theta))
+    for block in blocks:
+        kinks, design = block.kinks, standard.design(block.features)
+        decision = design @ theta
+        push = None if correction is None else design @ correction
+        weight = (kinks.below + kinks.above).sum(axis=0)
+        entries = np.zeros((3, len(block)))
+        closest = np.full(len(block), np.inf)
+        for position, below, above in zip(kinks.position, kinks.below, kinks.above, strict=True):
+            active = np.flatnonzero(below + above > 0)
+            sums, own = smoothed(
+                (decision - position)[active],
+                below[active],
+                above[active],
+                weight[active],
+                mu,
+                None if push is None else push[active],
+            )
+            found.add(sums)
+            entries[:, active] += own
+            np.minimum(closest, np.abs(decision - position), out=closest)
+        y, change, curvature = entries
+        found.gradient += y @ design
+        found.change += change @ design
+        found.hessian += weighted_gram(design, curvature)
+        radii = 2 * mu * constants.SMOOTH_RADII
+        found.reached += np.searchsorted(np.sort(closest), radii, "right")
+    return found
 
 
 class CentralPath:
@@ -332,7 +327,7 @@ class CentralPath:
 
     def __init__(
         self,
-        blocks: KinkBlock | EvaluatedBlocks,
+        blocks: Run,
         standard: Standardisation,
         ridge: Array | None,
         lasso: Array | None,
@@ -425,8 +420,8 @@ class CentralPath:
     def _look(self, theta: Array, mu: float, correction: Array | None = None) -> Smooth:
         """Sum over all rows, then add the penalties."""
         found = Smooth.nothing(len(theta))
-        for part in self.blocks.run(SumSmoothed(self.standard, theta, mu, correction)):
-            found.add(part)
+        for part in self.blocks(partial(sum_smoothed, self.standard, theta, mu, correction)):
+            add_fields(found, part)
         self.passes += 1
         diagonal = found.hessian.reshape(-1)[:: len(theta) + 1]
         if self.ridge is not None:
@@ -442,13 +437,11 @@ class CentralPath:
             at = np.flatnonzero(self.lasso)
             slope = self.lasso[at]
             push = None if correction is None else correction[at]
-            kink = smoothed(theta[at], slope, slope, 2 * slope, mu, push)
-            found.value += kink.value
-            found.smooth += kink.smooth
-            found.gap += kink.gap
-            found.gradient[at] += kink.y
-            found.change[at] += kink.change
-            diagonal[at] += kink.curvature
+            sums, (y, change, curvature) = smoothed(theta[at], slope, slope, 2 * slope, mu, push)
+            found.add(sums)
+            found.gradient[at] += y
+            found.change[at] += change
+            diagonal[at] += curvature
         return found
 
     def _accept(self, theta: Array, found: Smooth) -> None:

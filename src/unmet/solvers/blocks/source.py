@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -182,22 +183,19 @@ class BlockSample:
         return len(self.rows) == self.n_rows
 
 
-@dataclass(frozen=True)
-class Draw:
-    """Task: check a block, count and weigh its rows, and draw a share of them."""
+def _draw(rate: float, block: RowBlock) -> tuple[int, float, RowBlock]:
+    """Task: check a block, count and weigh its rows, and draw a share of them.
 
-    rate: float
-
-    def __call__(self, block: RowBlock) -> tuple[int, float, RowBlock]:
-        """Draw each row with the same probability, from a generator of the block's own."""
-        check_block(block)
-        block = block.counted()
-        total = float(len(block) if block.weight is None else block.weight.sum())
-        if self.rate == 1.0:
-            return len(block), total, block
-        generator = np.random.default_rng([_SEED, block.number])
-        drawn = np.flatnonzero(generator.random(len(block)) < self.rate)
-        return len(block), total, block.take(drawn)
+    Each row is drawn with the same probability, from a generator of the block's own.
+    """
+    check_block(block)
+    block = block.counted()
+    total = float(len(block) if block.weight is None else block.weight.sum())
+    if rate == 1.0:
+        return len(block), total, block
+    generator = np.random.default_rng([_SEED, block.number])
+    drawn = np.flatnonzero(generator.random(len(block)) < rate)
+    return len(block), total, block.take(drawn)
 
 
 def sample_size(n_rows: int, n_features: int) -> int:
@@ -232,7 +230,7 @@ def read_sample(
     wanted = n_rows if n_rows <= in_memory else size or sample_size(n_rows, width)
     rate = 1.0 if wanted >= n_rows else wanted / n_rows
     parts, total, counted = [], 0.0, 0
-    for n_counted, weight, rows in source.run(Draw(rate)):
+    for n_counted, weight, rows in source.run(partial(_draw, rate)):
         counted += n_counted
         total += weight
         if len(rows):

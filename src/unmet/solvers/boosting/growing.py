@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,20 +169,11 @@ def as_lightgbm(features: Features) -> Any:
 # --- One tree after another, grown by LightGBM on gradients that are given to it.
 
 
-@dataclass(frozen=True)
-class Splits:
-    """The structure of one tree.
+Splits: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
+"""The structure of one tree: for each split its feature, its left and its right child.
 
-    Attributes
-    ----------
-    feature, left, right : ndarray of shape (n_leaves - 1,)
-        For each split its feature and its two children; a child c < 0 is the leaf −1 − c. Splits
-        are numbered in the order in which they were made, so children come after parents.
-    """
-
-    feature: NDArray[np.intp]
-    left: NDArray[np.intp]
-    right: NDArray[np.intp]
+A child c < 0 is the leaf −1 − c. Splits are numbered in the order in which they were made, so
+children come after parents."""
 
 
 class Grower:
@@ -208,7 +199,7 @@ class Grower:
         if not sparse.issparse(features):
             with np.errstate(all="ignore"):  # missing and huge entries are only grouped less well
                 self._groups = groups_of(features)
-        self._distinct = None if self._groups is None else features[self._groups.first]
+        self._distinct = None if self._groups is None else features[self._groups[0]]
         self._scores = np.zeros(n_rows)
         self.n_trees = 0
         parameters = settings.for_lightgbm(n_rows, monotone)
@@ -230,15 +221,16 @@ class Grower:
             return None
         self.n_trees += 1
         if self._groups is not None and self._distinct is not None:
-            return self._walk(self._distinct)[self._groups.group]
+            return self._walk(self._distinct)[self._groups[1]]
         if self._features.shape[0] <= constants.FEW_ROWS:
             return self._walk(self._features)
         return self._locate()
 
     def splits(self) -> Splits:
         """Structure of the newest tree."""
-        names = "split_feature", "left_child", "right_child"
-        return Splits(*(each.astype(np.intp) for each in self._read(*names)))
+        read = self._read("split_feature", "left_child", "right_child")
+        feature, left, right = (each.astype(np.intp) for each in read)
+        return feature, left, right
 
     def set_leaves(self, value: Array) -> None:
         """Replace the leaves of the newest tree."""
@@ -351,12 +343,14 @@ def keep_monotone(value: Array, weight: Array, splits: Splits, monotone: tuple[i
     monotone : tuple of int
         For each feature 1, −1 or 0.
     """
-    value = value.copy()
-    below = _leaves_below(splits)
-    for split, feature in enumerate(splits.feature.tolist()):
+    value, children = value.copy(), list(zip(*(each.tolist() for each in splits), strict=True))
+    below = {-1 - leaf: np.array([leaf]) for leaf in range(len(children) + 1)}  # leaves by node
+    for split, (_, left, right) in reversed(list(enumerate(children))):
+        below[split] = np.concatenate([below[left], below[right]])
+    for feature, left, right in children:
         if not monotone[feature]:
             continue
-        lower, upper = below[int(splits.left[split])], below[int(splits.right[split])]
+        lower, upper = below[left], below[right]
         if monotone[feature] < 0:
             lower, upper = upper, lower
         most, least = value[lower].max(), value[upper].min()
@@ -367,16 +361,6 @@ def keep_monotone(value: Array, weight: Array, splits: Splits, monotone: tuple[i
         value[lower] = np.minimum(value[lower], bound)
         value[upper] = np.maximum(value[upper], bound)
     return value
-
-
-def _leaves_below(splits: Splits) -> dict[int, NDArray[np.intp]]:
-    """Leaves under each node: splits and leaves by their numbers as children."""
-    n_leaves = splits.feature.size + 1
-    below = {-1 - leaf: np.array([leaf]) for leaf in range(n_leaves)}
-    for split in range(n_leaves - 2, -1, -1):
-        children = int(splits.left[split]), int(splits.right[split])
-        below[split] = np.concatenate([below[child] for child in children])
-    return below
 
 
 # --- The boosting itself: grow a tree, refit its leaves, move the decisions, evaluate, repeat.

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from unmet.arrays import Array, Band, Features, read_array, read_numbers
+from unmet.arrays import Array, Features
 from unmet.checks import (
     Constraint,
     Number,
@@ -41,9 +41,9 @@ from unmet.checks import (
     read_parameters,
     refusal,
 )
-from unmet.costs import Cost, PiecewiseLinearCost
-from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.rows import Rows, read_column, read_features
+from unmet.costs import PiecewiseLinearCost
+from unmet.errors import SolverFailure
+from unmet.rows import Rows
 from unmet.solvers.losses import HingeLoss, Index, Units, ValueLoss, loss_of, mean_slopes
 from unmet.solvers.problem import Solution
 
@@ -120,31 +120,6 @@ _ALLOWED: dict[str, Constraint] = {
 # --- Rows as mini-batch descent reads them: scaled, in batches, reordered every epoch.
 
 
-def read_rows(
-    features: Features,
-    cost: Cost,
-    observation: ArrayLike,
-    band: Band | None,
-    sample_weight: ArrayLike | None,
-) -> tuple[Rows, Array]:
-    """Check rows against each other, leave out those without weight, and give their weights."""
-    for name in ("loss", "subgradient", "take"):
-        if not hasattr(cost, name):
-            raise Unsupported(
-                f"The solver 'minibatch' needs a cost with {name}, and {cost!r} has none."
-            )
-    only_intercept = np.shape(features)[1:] == (0,)
-    table = np.asarray(features) if only_intercept else read_features(features)
-    seen = read_column("observation", observation, table.shape[0])
-    cost.subgradient(seen, seen, band)  # a cost knows best what fits it, and says so
-    rows = Rows.of(cost, table, seen, sample_weight=sample_weight).evaluated(cost, band)
-    weight = np.ones(rows.n_rows)
-    if rows.share is not None:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-        weight = weight[rows.share > 0]
-    return rows.counted(), weight
-
-
 def choose_units(rows: Rows, weight: Array, fit_intercept: bool) -> Units:
     """Min-max units of the observation, and the total slope of the cost."""
     low, high = float(rows.observation.min()), float(rows.observation.max())
@@ -183,12 +158,8 @@ class DescentState:
 
 
 def solve_minibatch(
-    features: Features,
-    cost: Cost,
-    observation: ArrayLike,
-    band: Band | None = None,
+    rows: Rows,
     *,
-    sample_weight: ArrayLike | None = None,
     ridge: ArrayLike | None = None,
     fit_intercept: bool = True,
     options: MiniBatchOptions | None = None,
@@ -198,15 +169,8 @@ def solve_minibatch(
 
     Parameters
     ----------
-    features : ndarray or csr_array of shape (n_rows, n_features)
-        Without a column for the intercept.
-    cost : Cost
-        Anything with ``loss`` and ``subgradient``; it need not be piecewise linear.
-    observation : array-like of shape (n_rows,)
-    band : Band, optional
-        In units of the observation, like everything here that is not in ``options``.
-    sample_weight : array-like of shape (n_rows,), optional
-        Only ratios matter; rows of weight 0 are left out before anything else happens.
+    rows : Rows
+        All with weight; the cost need not be piecewise linear.
     ridge : float or array-like of shape (n_features,), optional
         Coefficient of ‖θ‖² beside the weighted mean cost, as in `HingeProblem`, so that all
         solvers can be given the same problem. None takes ``options.penalty``, the paper's β, which
@@ -233,13 +197,13 @@ def solve_minibatch(
     >>> x = np.linspace(0.0, 1.0, 200)[:, None]
     >>> sales = 40 + 20 * x[:, 0]
     >>> options = MiniBatchOptions(learning_rate=0.05, batch_size=20)
-    >>> solution = solve_minibatch(x, Newsvendor(3, 1), sales, ridge=0.0, options=options)
+    >>> solution = solve_minibatch(Rows(x, sales, Newsvendor(3, 1)), ridge=0.0, options=options)
     >>> np.allclose(x @ solution.coefficients + solution.intercept, sales, atol=1.0)
     True
     """
     options = options or MiniBatchOptions()
-    rows, weight = read_rows(features, cost, observation, band, sample_weight)
-    weight, n_features = _normalised(weight), rows.features.shape[1]
+    weight = _normalised(np.ones(rows.n_rows) if rows.share is None else rows.share)
+    n_features = rows.features.shape[1]
     units = choose_units(rows, weight, fit_intercept) if options.scale_observation else Units()
     penalty = _penalty(ridge, units, options, n_features)
     random = check_random_state(options.random_state)
@@ -271,13 +235,10 @@ def solve_minibatch(
 
 
 def one_epoch(
-    features: Features,
-    cost: Cost,
-    observation: ArrayLike,
-    band: Band | None = None,
+    rows: Rows,
+    weight: Array | None = None,
     *,
     state: DescentState | None = None,
-    sample_weight: ArrayLike | None = None,
     ridge: ArrayLike | None = None,
     fit_intercept: bool = True,
     options: MiniBatchOptions | None = None,
@@ -285,12 +246,13 @@ def one_epoch(
     """Go once through the given rows, from ``state`` or from the beginning; for ``partial_fit``.
 
     No rows are held out. The first call fixes the units by its rows, the state carries them on.
-    Weights are used as they are, so that they mean the same in every call.
 
     Parameters
     ----------
-    features, cost, observation, band, sample_weight, ridge, fit_intercept, options
+    rows, ridge, fit_intercept, options
         As in `solve_minibatch`.
+    weight : ndarray of shape (n_rows,), optional
+        Used as it is, so that it means the same in every call.
     state : DescentState, optional
         What the previous call returned.
 
@@ -299,7 +261,7 @@ def one_epoch(
     DescentState
     """
     options = options or MiniBatchOptions()
-    rows, weight = read_rows(features, cost, observation, band, sample_weight)
+    weight = np.ones(rows.n_rows) if weight is None else weight
     n_features = rows.features.shape[1]
     units = choose_units(rows, weight, fit_intercept) if options.scale_observation else Units()
     if state is not None:
@@ -439,13 +401,7 @@ def _penalty(
     """β of each coefficient, in scaled units."""
     if ridge is None:
         return np.full(n_features, options.penalty)
-    given = np.asarray(read_numbers("ridge", ridge, "non-negative", lambda r: r >= 0))
-    if given.ndim and len(given) != n_features:
-        raise InvalidInput(
-            "ridge must be a number or have one entry per feature, "
-            f"got {len(given)} for {n_features} features."
-        )
-    return np.broadcast_to(given * (units.unit / units.steepness), (n_features,))
+    return np.broadcast_to(np.asarray(ridge) * (units.unit / units.steepness), (n_features,))
 
 
 def _begin(
@@ -454,13 +410,7 @@ def _begin(
     """Parameters in scaled units, the intercept last."""
     if start is None:
         return np.zeros(n_features + fit_intercept)
-    coefficients = read_array("start", start[0])
-    if coefficients.shape != (n_features,):
-        raise InvalidInput(
-            f"start must have one coefficient per feature, got {coefficients.size} "
-            f"for {n_features} features."
-        )
-    scaled = coefficients / units.unit
+    scaled = np.asarray(start[0], dtype=np.float64) / units.unit
     return np.append(scaled, (start[1] - units.centre) / units.unit) if fit_intercept else scaled
 
 

@@ -29,7 +29,6 @@ from unmet.solvers.exact.interior_point import (
 from unmet.solvers.problem import HingeProblem, Hinges, Scale, Solution
 
 Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # A loss is measured against the spread of the kinks when it is (nearly) zero: with a band that
 # holds everything there is no other scale.
@@ -290,43 +289,25 @@ class StandardProblem:
             cautious=cautious,
         )
 
-    def solve_shrinking(
-        self, theta: Array, tolerance: float, cautious: bool = False
-    ) -> InteriorPoint:
+    def solve_open(self, theta: Array, tolerance: float, cautious: bool = False) -> InteriorPoint:
         """Solve all kinks loosely, then only those whose side is still open.
 
-        A multiplier close to an end of its box says on which side its kink will stay.
+        A multiplier close to an end of its box says on which side its kink will stay. Kinks that
+        end up on the wrong side are opened; where the guess was poor, all are solved together.
         """
-        hinges = self.hinges
+        operator, hinges = self.operator, self.hinges
         first = self.solve(theta, constants.SHRINK_GAP, cautious)
         share = (first.dual + hinges.below) / (hinges.below + hinges.above)
-        residual = self.operator.decisions(first.theta) - hinges.position
+        residual = operator.decisions(first.theta) - hinges.position
         over = share >= 0.5
         near = (share > constants.UNDECIDED) & (share < 1 - constants.UNDECIDED)
         near |= over != (residual > 0)
-        result = self._solve_open(first.theta, residual, near, over, tolerance, cautious)
-        return replace(result, iterations=result.iterations + first.iterations)
-
-    def _solve_open(
-        self,
-        theta: Array,
-        residual: Array,
-        near: Flags,
-        over: Flags,
-        tolerance: float,
-        cautious: bool,
-    ) -> InteriorPoint:
-        """Solve the near kinks with the others fixed on their sides; open those that end up wrong.
-
-        ``residual`` belongs to θ. Where the guess was poor, all kinks are solved together.
-        """
-        operator, hinges = self.operator, self.hinges
         near[len(near) - operator.n_coefficient_kinks :] = True
         fewest = min(constants.OPEN_KINKS * operator.n_parameters, len(near) - 1)
         if near.sum() <= fewest:  # too few would leave the problem unbounded
             distance = np.abs(residual) / operator.leverage()
             near |= distance <= np.partition(distance, fewest)[fewest]
-        iterations = 0
+        theta, iterations = first.theta, first.iterations
         for _ in range(constants.OPEN_ROUNDS):
             if not operator.n_parameters < near.sum() <= constants.MAX_OPEN * len(near):
                 break
@@ -364,7 +345,7 @@ class StandardProblem:
         result = self.solve(theta, tolerance, cautious)
         return replace(result, iterations=result.iterations + iterations)
 
-    def solve_reliably(self, tolerance: float) -> tuple[Solution, Array] | None:
+    def minimise(self, tolerance: float) -> tuple[Solution, Array] | None:
         """Solve, with shorter steps if the usual ones stall.
 
         Returned with the solution are the multipliers of the rows' kinks; None if the gap is not
@@ -372,7 +353,7 @@ class StandardProblem:
         """
         n_rows = len(self.hinges.position) - self.operator.n_coefficient_kinks
         many = len(self.hinges.position) >= constants.SHRINK_KINKS
-        solve = self.solve_shrinking if many else self.solve
+        solve = self.solve_open if many else self.solve
         start = self.start()
         best: InteriorPoint | None = None
         smallest = np.inf

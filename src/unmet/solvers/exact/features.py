@@ -16,7 +16,7 @@ handed back. It does not change when rows are reordered, or repeated instead of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -239,20 +239,8 @@ class Standardisation:
 # --- Rows that repeat.
 
 
-@dataclass(frozen=True)
-class RowGroups:
-    """Which rows are equal.
-
-    Attributes
-    ----------
-    first : ndarray of shape (n_distinct,)
-        One row number for each distinct row.
-    group : ndarray of shape (n_rows,)
-        For each row, the place of its equal in ``first``.
-    """
-
-    first: NDArray[np.intp]
-    group: NDArray[np.intp]
+RowGroups: TypeAlias = tuple[Index, Index]
+"""One row number for each distinct row; and for each row, the place of its equal among these."""
 
 
 def groups_of(features: Array) -> RowGroups | None:
@@ -277,7 +265,7 @@ def groups_of(features: Array) -> RowGroups | None:
         return None
     group = np.empty(n_rows, dtype=np.intp)
     group[by_code] = np.cumsum(opens) - 1
-    return RowGroups(by_code[opens], group)
+    return by_code[opens], group
 
 
 def _hash(features: Array) -> Array:
@@ -313,9 +301,9 @@ class Merging:
     kink_order: GroupedKinks
 
     @classmethod
-    def of(cls, groups: RowGroups, position: Array) -> Merging:
+    def of(cls, group: Index, position: Array) -> Merging:
         """Sort flat positions: any number of blocks of one kink per row."""
-        group = np.tile(groups.group, len(position) // len(groups.group))
+        group = np.tile(group, len(position) // len(group))
         lowest = position.min()
         # One sort for two keys: the fraction stays below one and grows with the position.
         # Positions that rounding makes equal here are told apart below.

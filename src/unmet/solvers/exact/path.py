@@ -5,7 +5,7 @@ little. So these are prepared once, the problem in the middle is solved as if it
 from there the others are reached one after the other, outward. Each begins at the better of two
 answers, that of its neighbour in the list and the last one whose kinks were in the same places (in
 a grid of α × ε the neighbour in the other direction), and goes on with rounded kinks
-(`smoothing`), which proves its answer by the same duality gap as the interior point. Where that
+(`solve_rounded`), which proves its answer by the same duality gap as the interior point. Where that
 does not succeed in a few steps, an interior point solves the problem as if it were alone.
 
 Where the features are sparse, have more columns than rows or so many rows that screening pays,
@@ -15,23 +15,35 @@ each problem is solved on its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import lapack
 
 from unmet.arrays import Features
 from unmet.costs.hinge import Kinks
+from unmet.errors import SolverFailure
+from unmet.solvers import constants
 from unmet.solvers.blocks.screening import pays
-from unmet.solvers.exact.direct import StandardProblem, flat_hinges, proved
-from unmet.solvers.exact.features import Merging, RowGroups, Standardisation, groups_of
-from unmet.solvers.exact.interior_point import InteriorPoint, Operator, stacked
-from unmet.solvers.exact.smoothing import solve_rounded
+from unmet.solvers.exact.direct import StandardProblem, WithLasso, flat_hinges, proved
+from unmet.solvers.exact.features import Merging, Standardisation, groups_of
+from unmet.solvers.exact.interior_point import (
+    CholeskyFactor,
+    Factorisation,
+    GroupedKinks,
+    InteriorPoint,
+    Operator,
+    doubt_of,
+    stacked,
+    weighted_gram,
+)
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem, Solution
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 
 def solve_path(
@@ -60,103 +72,353 @@ def solve_path(
         In the order of `kinks`, each with its certificate.
     """
     problems = [HingeProblem(features, each, fit_intercept, ridge, lasso) for each in kinks]
-    walk = None
+    prepared = None
     if len(problems) > 1 and not sparse.issparse(features):
-        walk = _Walk.of(problems[0], tolerance)
-    if walk is None:
+        prepared = _prepare(problems[0])
+    if prepared is None:
         return [solve_exact(problem, tolerance=tolerance) for problem in problems]
-    middle, solutions = len(problems) // 2, {}
+    group, standard, design = prepared
+    mergings: dict[bytes, Merging] = {}  # by where kinks are,
+    latest: dict[bytes, Array] = {}  # as is the last answer there
+    answers: dict[int, Array] = {}
+    solutions: dict[int, Solution] = {}
+    middle = len(problems) // 2
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        for place in range(middle, len(problems)):
-            solutions[place] = walk.solve(problems[place], place)
-        for place in reversed(range(middle)):
-            solutions[place] = walk.solve(problems[place], place)
+        for place in (*range(middle, len(problems)), *reversed(range(middle))):
+            problem = problems[place]
+            hinges, order = flat_hinges(problem.kinks), stacked(*problem.kinks.position.shape)
+            there = hinges.position.tobytes()
+            if group is not None:
+                if there not in mergings:
+                    mergings[there] = Merging.of(group, hinges.position)
+                hinges, order = mergings[there].apply(hinges), mergings[there].kink_order
+            whole = StandardProblem.of(
+                Operator(design, order), hinges, standard, (ridge, lasso), tolerance
+            )
+            neighbours = answers.get(place - 1), answers.get(place + 1), latest.get(there)
+            starts = [theta for theta in neighbours if theta is not None]
+            result = _continue_from(whole, starts, tolerance)
+            if result is None:
+                result = whole.solve(whole.start(), tolerance)
+            found = None
+            if result.status == "optimal":
+                answers[place] = latest[there] = result.theta
+                found = proved(problem, whole.solution(result), standard, tolerance)
+            solutions[place] = found or solve_exact(problem, tolerance=tolerance)
     return [solutions[place] for place in range(len(problems))]
 
 
-@dataclass
-class _Visited:
-    """Where kinks are: how they merge, and the last answer there."""
+def _prepare(problem: HingeProblem) -> tuple[Index | None, Standardisation, Array] | None:
+    """Group and standardise the rows; None where problems are better solved alone."""
+    rows = np.asarray(problem.features)
+    groups = groups_of(rows)
+    rows = rows if groups is None else rows[groups[0]]
+    n_rows, n_features = rows.shape
+    screened = groups is None and pays(n_rows, n_features + problem.fit_intercept)
+    if n_features >= n_rows or screened:
+        return None
+    penalties = problem.ridge, problem.lasso
+    prepared = Standardisation.with_design(rows, problem.fit_intercept, penalties)
+    return None if groups is None else groups[1], *prepared
 
-    position: Array
-    merging: Merging | None
-    theta: Array | None = None
+
+def _continue_from(
+    whole: StandardProblem, starts: Sequence[Array], tolerance: float
+) -> InteriorPoint | None:
+    """Go on from the best of some answers; None if there is none, or that leads nowhere.
+
+    Where nothing costs anything, the analytic centre is asked for, which is not near here.
+    """
+    if not starts:
+        return None
+    values = [whole.value(theta) for theta in starts]
+    best = int(np.argmin(values))
+    nothing = tolerance * whole.scale.smallest
+    if not values[best] > nothing:
+        return None
+    found = solve_rounded(whole, starts[best], tolerance)
+    return found if found is not None and found.objective > nothing else None
 
 
-class _Walk:
-    """From answer to answer, on features that have been prepared once."""
+# --- From a good guess to the exact answer: Newton's method on hinges with rounded kinks.
+#
+# An interior point needs about as many iterations from a neighbour's answer as from anywhere,
+# because it must first come back to the middle of its path. A sum of *rounded* hinges, quadratic
+# within γ/2 of their kinks, has no such path: Newton needs the more steps, the more kinks change
+# their zone (inside, or a line on either side), and from a neighbour these are few. A step is also
+# cheaper: it has no slacks, and only kinks within a window around the decisions take part. The
+# others are lines, with the certificate of `unmet.solvers.blocks.screening`.
+#
+# Around a point of the dual, ŷ, with c = below + above the slope that a kink adds, ::
+#
+#     y(θ) = clip(ŷ + (c/γ)(Aθ − b), −below, above)
+#
+# are the slopes of the rounded hinges, and A'y(θ) + ρθ is the gradient of their sum (letters as in
+# `interior_point`). For a Newton step only the kinks inside, with y between its ends, count as
+# curved. What makes it exact is what Madsen and Nielsen (A finite smoothing algorithm for linear
+# ℓ1 estimation, SIAM J. Optimization 3, 1993) and Chen (A finite smoothing algorithm for quantile
+# regression, J. Computational and Graphical Statistics 16, 2007) noticed: γ need not go to zero.
+#
+# - A Newton step changes y, too. Where the changed y stays in its box it solves the dual equation,
+#   so that it is a point of the dual problem, whatever γ is.
+# - Its partner is θ moved onto the kinks inside, by least squares with the same factor. If these
+#   can all be met, and no other kink is passed on the way, both are optimal, and the gap says so,
+#   as in `interior_point`. With ridge θ is where Newton put it.
+# - Else ŷ becomes that y (the method of multipliers), γ a tenth, and the steps go on.
+#
+# Where the kinks inside do not fix all coefficients the next step of Newton would be endless; then
+# kinks outside count as a little curved, the less, the farther outside they are.
+
+_FAINT = 1e-9  # curvature of kinks outside where those inside suffice: keeps the factor regular
+
+
+def solve_rounded(whole: StandardProblem, theta: Array, tolerance: float) -> InteriorPoint | None:
+    """Minimise a sum of hinges from parameters that are nearly best.
+
+    Parameters
+    ----------
+    whole : StandardProblem
+    theta : ndarray of shape (n_parameters,)
+        Where to begin.
+    tolerance : float
+        Largest gap relative to the objective.
+
+    Returns
+    -------
+    InteriorPoint or None
+        With the certificate of one; None where it takes too many steps, or rounding stops it.
+    """
+    decision = whole.operator.decisions(theta)
+    width = _first_width(whole, decision)
+    window = max(constants.ROUNDING_WINDOW * whole.scale.reach, 3 * width)
+    used = 0
+    for _ in range(constants.OPEN_ROUNDS):
+        value = whole.value(theta, decision - whole.hinges.position)
+        part = _NearKinks(whole, theta, decision, window, width, value, tolerance)
+        found = part.solve(constants.ROUNDING_STEPS - used)
+        used += part.steps
+        if found is None or found.status == "optimal":
+            return None if found is None else replace(found, iterations=used)
+        # kinks beyond the window were passed: it opens around where that led to
+        theta, decision, width = found.theta, found.change, part.width
+    return None
+
+
+def _first_width(whole: StandardProblem, decision: Array) -> float:
+    """Width within which some kinks a parameter lie, so that they fix all of them."""
+    distance = np.abs(decision - whole.hinges.position)
+    place = min(constants.ROUNDING_KINKS * whole.operator.n_parameters, len(distance) - 1)
+    return max(
+        constants.ROUNDING_WIDTH * whole.scale.reach, float(np.partition(distance, place)[place])
+    )
+
+
+class _NearKinks:
+    """The kinks near some decisions, rounded; the others are lines."""
 
     def __init__(
         self,
-        groups: RowGroups | None,
-        standard: Standardisation,
-        design: Array,
+        whole: StandardProblem,
+        theta: Array,
+        decision: Array,
+        window: float,
+        width: float,
+        value: float,
         tolerance: float,
     ) -> None:
-        self.groups, self.standard, self.design = groups, standard, design
-        self.tolerance = tolerance
-        self._visited: dict[int, _Visited] = {}
-        self._answers: dict[int, Array] = {}
+        self.whole, self.theta, self.tolerance = whole, theta, tolerance
+        self.width, self.window, self.steps = width, window, 0
+        self.target = 0.3 * tolerance * max(value, whole.scale.smallest)
+        operator, hinges = whole.operator, whole.hinges
+        residual = decision - hinges.position
+        near = np.abs(residual) <= window
+        near[len(near) - operator.n_coefficient_kinks :] = True
+        self.near: Index | None = None
+        self.lines, self.linear = np.zeros(len(near)), np.zeros(operator.n_parameters)
+        if np.count_nonzero(near) <= constants.MAX_OPEN * len(near):
+            self.near = np.flatnonzero(near)
+            self.lines = np.where(residual > 0, hinges.above, -hinges.below)
+            self.lines[self.near] = 0.0
+            self.linear = operator.moments(self.lines)
+            operator, hinges = _of_kinks(operator, self.near), hinges.take(self.near)
+            decision = decision[self.near]
+        self.operator, self.decision = operator, decision
+        self.position, self.above, self.floor = hinges.position, hinges.above, -hinges.below
+        self.slope = hinges.below + hinges.above
+        self.anchor = 0.5 * (self.above + self.floor)
 
-    @classmethod
-    def of(cls, problem: HingeProblem, tolerance: float) -> _Walk | None:
-        """Prepare the features; None where problems are better solved alone."""
-        rows = np.asarray(problem.features)
-        groups = groups_of(rows)
-        rows = rows if groups is None else rows[groups.first]
-        n_rows, n_features = rows.shape
-        screened = groups is None and pays(n_rows, n_features + problem.fit_intercept)
-        if n_features >= n_rows or screened:
-            return None
-        penalties = problem.ridge, problem.lasso
-        prepared = Standardisation.with_design(rows, problem.fit_intercept, penalties)
-        return cls(groups, *prepared, tolerance)
+    def solve(self, most: int) -> InteriorPoint | None:
+        """Return an optimum, or where kinks beyond the window make it none; None after `most`."""
+        operator, ridge, floor, above = self.operator, self.whole.ridge, self.floor, self.above
+        doubtful, stiffness = True, self.slope / self.width
+        while self.steps < most:
+            self.steps += 1
+            residual = self.decision - self.position
+            pull = stiffness * residual
+            pull += self.anchor
+            dual = np.maximum(pull, floor)
+            np.minimum(dual, above, out=dual)
+            inside = dual == pull
+            gradient = operator.moments(dual)
+            gradient += self.linear
+            if ridge is not None:
+                gradient += ridge * self.theta
+            curved = stiffness * inside
+            faint = _FAINT * stiffness
+            try:
+                if not doubtful:
+                    factor = _factored(operator, np.where(inside, stiffness, faint), ridge)
+                    step = -factor.solve(gradient)
+                    change = operator.decisions(step)
+                    doubtful = not np.abs(change).max() <= self.window
+                if doubtful:
+                    outside = np.abs(pull - dual)
+                    outside += self.slope
+                    faint = constants.ROUNDING_TAIL * stiffness * self.slope / outside
+                    factor = _factored(operator, np.where(inside, stiffness, faint), ridge)
+                    step = -factor.solve(gradient)
+                    change = operator.decisions(step)
+            except SolverFailure:
+                return None
+            better = curved * change
+            better += dual
+            if (better >= floor).all() and (better <= above).all():
+                guesses = [self.theta + step]
+                if ridge is None:  # rather onto the kinks inside
+                    onto = factor.solve(operator.moments(curved * residual))
+                    guesses.insert(0, self.theta - onto)
+                found, follow = self._evaluated(guesses, better)
+                if found is not None:
+                    return found
+                doubtful = False
+                if follow:
+                    stiffness = self.slope / self.width
+                    continue
+            share = self._share(pull, stiffness * change, change, step, gradient)
+            if share is None:
+                return None
+            doubtful = share < constants.ROUNDING_SHORT
+            self.theta = self.theta + share * step
+            self.decision = self.decision + share * change
+        return None
 
-    def solve(self, problem: HingeProblem, place: int) -> Solution:
-        """Solve the problem at some place of the list; one of its neighbours may be solved."""
-        hinges, order = flat_hinges(problem.kinks), stacked(*problem.kinks.position.shape)
-        visited = self._visit(hinges.position)
-        if visited.merging is not None:
-            hinges, order = visited.merging.apply(hinges), visited.merging.kink_order
-        whole = StandardProblem.of(
-            Operator(self.design, order),
-            hinges,
-            self.standard,
-            (problem.ridge, problem.lasso),
-            self.tolerance,
-        )
-        neighbours = (self._answers.get(place - 1), self._answers.get(place + 1), visited.theta)
-        result = self._continued(whole, [theta for theta in neighbours if theta is not None])
-        if result is None:
-            result = whole.solve(whole.start(), self.tolerance)
-        found: Solution | None = None
-        if result.status == "optimal":
-            self._answers[place] = visited.theta = result.theta
-            found = proved(problem, whole.solution(result), self.standard, self.tolerance)
-        return solve_exact(problem, tolerance=self.tolerance) if found is None else found
+    def _evaluated(self, guesses: list[Array], dual: Array) -> tuple[InteriorPoint | None, bool]:
+        """Return the certificate of all kinks where that of the near ones is good enough.
 
-    def _continued(
-        self, whole: StandardProblem, neighbours: Sequence[Array]
-    ) -> InteriorPoint | None:
-        """Go on from the better of some answers; None if there is none, or that leads nowhere.
-
-        Where nothing costs anything, the analytic centre is asked for, which is not near here.
+        Else, whether the dual equation holds: steps then go on around this point, more narrowly.
         """
-        if not neighbours:
-            return None
-        values = [whole.value(theta) for theta in neighbours]
-        best = int(np.argmin(values))
-        nothing = self.tolerance * whole.scale.smallest
-        if not values[best] > nothing:
-            return None
-        found = solve_rounded(whole, neighbours[best], self.tolerance)
-        return found if found is not None and found.objective > nothing else None
+        ridge, rest = self.whole.ridge, self.operator.moments(dual) + self.linear
+        below, above = dual - self.floor, self.above - dual
+        best, smallest, decision = guesses[0], np.inf, self.decision
+        for theta in guesses:
+            there = self.operator.decisions(theta)
+            residual = there - self.position
+            over = np.maximum(residual, 0.0)
+            gap = float(above @ over + below @ (over - residual))
+            if gap < smallest:
+                best, smallest, decision = theta, gap, there
+            if gap <= self.target:
+                break
+        size = np.maximum(np.abs(best), self.whole.scale.reach)
+        off = np.abs(rest if ridge is None else rest + ridge * best)
+        if not float(off @ size) <= self.target:
+            return None, False
+        if smallest <= self.target:
+            full = dual
+            if self.near is not None:
+                full = self.lines.copy()
+                full[self.near] = dual
+            return _certified(self.whole, best, full, self.tolerance), False
+        self.theta, self.decision, self.anchor = best, decision, dual
+        self.width *= constants.ROUNDING_SHRINK
+        return None, True
 
-    def _visit(self, position: Array) -> _Visited:
-        """Merge kinks, or remember how those in the same places were merged."""
-        key = hash(position.tobytes())
-        visited = self._visited.get(key)
-        if visited is None or not np.array_equal(visited.position, position):
-            merging = None if self.groups is None else Merging.of(self.groups, position)
-            visited = self._visited[key] = _Visited(position, merging)
-        return visited
+    def _share(
+        self, pull: Array, faster: Array, change: Array, step: Array, gradient: Array
+    ) -> float | None:
+        """Share of a step that leaves a third of its slope; None where it does not go down."""
+        first = float(gradient @ step)
+        if not first < 0:
+            return None
+        steady, rising = float(self.linear @ step), 0.0
+        if self.whole.ridge is not None:
+            steady += float(self.whole.ridge @ (self.theta * step))
+            rising = float(self.whole.ridge @ (step * step))
+        low, high = 0.0, np.inf
+        share = min(1.0, self.window / float(np.abs(change).max()))
+        slope_low, slope_high = first, 0.0
+        for _ in range(constants.ROUNDING_SEARCH):
+            moved = share * faster
+            moved += pull
+            np.maximum(moved, self.floor, out=moved)
+            np.minimum(moved, self.above, out=moved)
+            slope = float(moved @ change) + steady + share * rising
+            if abs(slope) <= -constants.ROUNDING_SLOPE * first:
+                return share
+            if slope < 0:
+                low, slope_low = share, slope
+            elif slope > 0:
+                high, slope_high = share, slope
+            else:
+                return None  # not a number
+            if np.isinf(high):
+                share *= 3
+            else:
+                part = slope_low / (slope_low - slope_high)
+                share = low + (high - low) * min(max(part, 0.1), 0.9)
+        return share
+
+
+def _factored(operator: Operator, weights: Array, ridge: Array | None) -> Factorisation:
+    """Factor the normal matrix in the fewest calls, or as an interior point does where that fails.
+
+    The shift is that of `factorise`: a few rounding errors of each diagonal entry.
+    """
+    if type(operator) is Operator:
+        gram = weighted_gram(operator.rows, operator.order.collect(weights))
+        diagonal = gram.reshape(-1)[:: len(gram) + 1]
+        if ridge is not None:
+            diagonal += ridge
+        diagonal *= 1 + len(gram) * 1e-15
+        factor, info = lapack.dpotrf(gram.T, lower=1, overwrite_a=1)
+        if info == 0:
+            return CholeskyFactor(factor, np.ones(1))  # design columns are alike
+    return operator.factor(weights, ridge)
+
+
+def _of_kinks(operator: Operator, kinks: Index) -> Operator:
+    """Return the operator of some kinks, given in increasing order; rows stay shared."""
+    if isinstance(operator, WithLasso):
+        inner = kinks[: len(kinks) - len(operator.penalised)]
+        return WithLasso(_of_kinks(operator.inner, inner), len(inner), operator.penalised)
+    order = operator.order
+    if not isinstance(order, GroupedKinks) or not len(kinks):
+        return operator.subset(kinks)
+    row = order.rows_of(kinks)
+    opens = np.empty(len(row), dtype=bool)
+    opens[0] = True
+    np.not_equal(row[1:], row[:-1], out=opens[1:])
+    starts = np.flatnonzero(opens)
+    return Operator(operator.rows[row[starts]], GroupedKinks(np.cumsum(opens) - 1, starts))
+
+
+def _certified(
+    whole: StandardProblem, theta: Array, dual: Array, tolerance: float
+) -> InteriorPoint:
+    """Objective, gap and residual of a pair, as in `interior_point`."""
+    operator, hinges, ridge = whole.operator, whole.hinges, whole.ridge
+    decision = operator.decisions(theta)
+    residual = decision - hinges.position
+    over = np.maximum(residual, 0.0)
+    under = over - residual
+    objective = float(hinges.above @ over + hinges.below @ under)
+    gap = float((hinges.above - dual) @ over + (dual + hinges.below) @ under)
+    pull = operator.moments(dual)
+    if ridge is not None:
+        objective += 0.5 * float(ridge @ theta**2)
+        pull += ridge * theta
+    charged, off = doubt_of(pull, theta, ridge, whole.scale.reach)
+    gap += charged
+    target = tolerance * max(abs(objective), whole.scale.smallest)
+    status = "optimal" if gap <= target and off <= target else "iteration limit"
+    return InteriorPoint(theta, dual, decision, objective, gap, off, 0, status)

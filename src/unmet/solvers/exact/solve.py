@@ -84,12 +84,15 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
     # What overflows on the way is no news: the certificate tells whether it mattered.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         try:
-            if sparse.issparse(problem.features):
-                found = _solve_sparse(problem, tolerance)
+            dense = _as_dense(problem)
+            if dense is None:
+                found = _eliminate_columns(problem, tolerance)
             else:
-                found = _solve_rows(problem, np.asarray(problem.features), tolerance)
-            if found is None and not _has_ridge(problem):
-                found = _solve_by_highs(problem, tolerance)
+                groups = groups_of(np.asarray(dense.features))
+                found = None if groups is not None else _screen(dense, tolerance)
+                found = found or minimise_rows(dense, groups, tolerance)
+            if found is None and (problem.ridge is None or not problem.ridge.any()):
+                found = _ask_highs(problem, tolerance)
         except (ValueError, np.linalg.LinAlgError, SolverFailure):
             found = None  # numbers that a library refuses, or a matrix that has no factor
         found = found or free_constant(problem)
@@ -129,7 +132,7 @@ def solve_program(problem: HingeProblem) -> Solution:
     return found
 
 
-def _solve_by_highs(problem: HingeProblem, tolerance: float) -> Solution | None:
+def _ask_highs(problem: HingeProblem, tolerance: float) -> Solution | None:
     """Solve where an interior point fails: steps that jam, sparse features that are too large.
 
     HiGHS takes columns that are nearly dependent for dependent ones, so it gets other coordinates.
@@ -147,67 +150,50 @@ def _solve_by_highs(problem: HingeProblem, tolerance: float) -> Solution | None:
     return proved(problem, found, standard, tolerance)
 
 
-def _has_ridge(problem: HingeProblem) -> bool:
-    return problem.ridge is not None and bool(problem.ridge.any())
-
-
 # --- Dense features.
 
 
-def _solve_rows(problem: HingeProblem, features: Array, tolerance: float) -> Solution | None:
-    """Dense features: only near kinks where rows are many, else all of them."""
-    n_rows, n_features = features.shape
-    groups = groups_of(features)
-    if groups is None and pays(n_rows, n_features + problem.fit_intercept):
-        block, penalties = KinkBlock(features, problem.kinks), (problem.ridge, problem.lasso)
-        screening = Screening(block, problem.fit_intercept, penalties, tolerance)
-        found = screening.run()
-        if found is not None and screening.standard.dependence is not None:
-            found = proved(problem, found, screening.standard, tolerance)
-        if found is not None:
-            return found
-    return solve_dense(problem, features, groups, tolerance)
+def _screen(problem: HingeProblem, tolerance: float) -> Solution | None:
+    """Solve only what is near kinks, where rows are many enough for that to pay."""
+    n_rows, n_features = problem.features.shape
+    if not pays(n_rows, n_features + problem.fit_intercept):
+        return None
+    block, penalties = KinkBlock(problem.features, problem.kinks), (problem.ridge, problem.lasso)
+    screening = Screening(block, problem.fit_intercept, penalties, tolerance)
+    found = screening.run()
+    if found is not None and screening.standard.dependence is not None:
+        found = proved(problem, found, screening.standard, tolerance)
+    return found
 
 
-def solve_dense(
-    problem: HingeProblem, features: Array, groups: RowGroups | None, tolerance: float
+def minimise_rows(
+    problem: HingeProblem, groups: RowGroups | None, tolerance: float
 ) -> Solution | None:
     """Solve all rows together, equal ones merged; None if the gap is not acceptable."""
+    features = np.asarray(problem.features)
     hinges, order = flat_hinges(problem.kinks), stacked(*problem.kinks.position.shape)
     if groups is not None:
-        features = features[groups.first]
-        merging = Merging.of(groups, hinges.position)
+        features = features[groups[0]]
+        merging = Merging.of(groups[1], hinges.position)
         hinges, order = merging.apply(hinges), merging.kink_order
-    rows = features, hinges, order
+    found, solved = None, [problem]
     if problem.lasso is not None:
-        found = _solve_lasso(problem, *rows, tolerance)
-    else:
-        found = _solve_all(problem, problem, *rows, tolerance)
-    if found is None and problem.penalised:
+        found, solved = _leave_out_columns(problem, features, hinges, order, tolerance), []
+    if problem.penalised:
         # where penalties hardly count, the problem without them proves enough: it costs less
-        bare = replace(problem, ridge=None, lasso=None)
-        found = _solve_all(problem, bare, *rows, tolerance)
+        solved.append(replace(problem, ridge=None, lasso=None))
+    for each in solved:
+        for share in (1.0, constants.CLOSER):  # closer, where little costs anything
+            if found is not None:
+                return found
+            both = _minimise(each, features, hinges, order, tolerance, share)
+            if both is None:
+                break
+            found = proved(problem, both[0], both[2], tolerance)
     return found
 
 
-def _solve_all(
-    problem: HingeProblem,
-    solved: HingeProblem,
-    features: Array,
-    hinges: Hinges,
-    order: KinkOrder,
-    tolerance: float,
-) -> Solution | None:
-    """Solve one problem and prove the answer to another, which costs no less."""
-    for share in (1.0, constants.CLOSER):  # closer, where little costs anything
-        both = _solve_part(solved, features, hinges, order, tolerance, share)
-        found = None if both is None else proved(problem, both[0], both[2], tolerance)
-        if found is not None or both is None:
-            break
-    return found
-
-
-def _solve_part(
+def _minimise(
     problem: HingeProblem,
     features: Array,
     hinges: Hinges,
@@ -222,14 +208,14 @@ def _solve_part(
     penalties = problem.ridge, problem.lasso
     standard, design = Standardisation.with_design(features, problem.fit_intercept, penalties)
     whole = StandardProblem.of(Operator(design, order), hinges, standard, penalties, tolerance)
-    both = whole.solve_reliably(share * tolerance)
+    both = whole.minimise(share * tolerance)
     return None if both is None else (*both, standard)
 
 
 # --- ℓ1.
 
 
-def _solve_lasso(
+def _leave_out_columns(
     problem: HingeProblem, features: Array, hinges: Hinges, order: KinkOrder, tolerance: float
 ) -> Solution | None:
     """Leave out columns that ℓ1 surely holds at zero, then solve some of the others or all.
@@ -246,9 +232,9 @@ def _solve_lasso(
     )
     found = None
     if len(open_) > max(200, len(features)):
-        found = _solve_by_columns(inside, part, hinges, order, tolerance)
+        found = _grow_columns(inside, part, hinges, order, tolerance)
     if found is None:
-        both = _solve_part(inside, part, hinges, order, tolerance)
+        both = _minimise(inside, part, hinges, order, tolerance)
         found = None if both is None else both[0]
     if found is None:
         return None
@@ -257,7 +243,7 @@ def _solve_lasso(
     return proved(problem, replace(found, coefficients=coefficients), None, tolerance)
 
 
-def _solve_by_columns(
+def _grow_columns(
     problem: HingeProblem, features: Array, hinges: Hinges, order: KinkOrder, tolerance: float
 ) -> Solution | None:
     """Grow a working set of columns until the others are proved to be zero.
@@ -287,7 +273,7 @@ def _solve_by_columns(
             lasso=lasso[working],
             ridge=None if ridge is None else ridge[working],
         )
-        both = _solve_part(inside, part, hinges, order, tolerance)
+        both = _minimise(inside, part, hinges, order, tolerance)
         if both is None:
             return None
         found, dual, _ = both
@@ -315,15 +301,21 @@ def _solve_by_columns(
 # --- Sparse features.
 
 
-def _solve_sparse(problem: HingeProblem, tolerance: float) -> Solution | None:
-    """Sparse features: dense where they are few, else by elimination; None where too large."""
-    features = sparse.csr_array(problem.features)
-    n_rows, n_features = features.shape
+def _as_dense(problem: HingeProblem) -> HingeProblem | None:
+    """Return the problem with dense features; None where sparse ones are better left so."""
+    if not sparse.issparse(problem.features):
+        return problem
+    n_rows, n_features = problem.features.shape
     few = n_features <= constants.DENSE_COLUMNS
     free = not problem.penalised and n_rows <= constants.NORM_ROWS * n_features  # directions of θ
-    if (few or free) and n_rows * n_features <= constants.DENSE_ENTRIES:
-        dense = np.ascontiguousarray(features.toarray())
-        return _solve_rows(replace(problem, features=dense), dense, tolerance)
+    if not (few or free) or n_rows * n_features > constants.DENSE_ENTRIES:
+        return None
+    return replace(problem, features=np.ascontiguousarray(problem.features.toarray()))
+
+
+def _eliminate_columns(problem: HingeProblem, tolerance: float) -> Solution | None:
+    """Sparse features: eliminate columns that never occur together; None where too large."""
+    features = sparse.csr_array(problem.features)
     if not features.has_canonical_format:
         features = features.copy()  # the caller's matrix stays as it is
         features.sum_duplicates()
@@ -334,7 +326,7 @@ def _solve_sparse(problem: HingeProblem, tolerance: float) -> Solution | None:
     operator = SparseOperator(design, stacked(*problem.kinks.position.shape), independent)
     hinges, penalties = flat_hinges(problem.kinks), (problem.ridge, problem.lasso)
     whole = StandardProblem.of(operator, hinges, standard, penalties, tolerance)
-    both = whole.solve_reliably(tolerance)
+    both = whole.minimise(tolerance)
     if both is None:
         return None
     solution = replace(both[0], method="sparse " + both[0].method)

@@ -31,26 +31,13 @@ from unmet.solvers.losses import Floats, ScalingName, Scratch, Units
 ActivationName = Literal["sigmoid", "relu", "silu", "tanh"]
 
 
-@dataclass(frozen=True)
-class Activation:
-    """A function of one number and its derivative, both written into the arrays they are given.
+Activation: TypeAlias = tuple[Callable[[Floats], Floats], Callable[[Floats, Floats], None]]
+"""A function of one number and its derivative, both written into the arrays they are given.
 
-    Attributes
-    ----------
-    apply : callable
-        Overwrites inputs by outputs and returns what `chain` will need: for most functions the
-        outputs themselves, as their derivative is a function of them.
-    chain : callable
-        Multiplies the first argument by the derivative; may overwrite the second, which is what
-        `apply` has returned.
-    negated : bool
-        Whether `apply` is to be given minus its inputs. Minus signs of weights cost less than
-        those of all rows, and rounding does not see them.
-    """
-
-    apply: Callable[[Floats], Floats]
-    chain: Callable[[Floats, Floats], None]
-    negated: bool = False
+The first overwrites inputs by outputs and returns what the second will need: for most functions the
+outputs themselves, as their derivative is a function of them. The second multiplies its first
+argument by the derivative, and may overwrite its other one.
+"""
 
 
 def _sigmoid_of_minus(inputs: Floats) -> Floats:
@@ -104,12 +91,15 @@ def _chain_silu(slope: Floats, derivative: Floats) -> None:
 
 ACTIVATIONS: Mapping[str, Activation] = MappingProxyType(
     {
-        "sigmoid": Activation(_sigmoid_of_minus, _chain_sigmoid, negated=True),
-        "relu": Activation(_relu, _chain_relu),
-        "silu": Activation(_silu, _chain_silu),
-        "tanh": Activation(_tanh, _chain_tanh),
+        "sigmoid": (_sigmoid_of_minus, _chain_sigmoid),
+        "relu": (_relu, _chain_relu),
+        "silu": (_silu, _chain_silu),
+        "tanh": (_tanh, _chain_tanh),
     }
 )
+_NEGATED = ("sigmoid",)
+"""Functions that are given minus their inputs. Minus signs of weights cost less than those of all
+rows, and rounding does not see them."""
 
 
 # --- Where each weight of a network stands in one flat row of parameters.
@@ -230,15 +220,15 @@ class Networks:
 
         Both live in `scratch`, until it is used again. Layers are views of parameters.
         """
-        activation, memory = ACTIVATIONS[self.activation], []
-        last = len(layers) - 1
+        (apply, _), memory = ACTIVATIONS[self.activation], []
+        last, negated = len(layers) - 1, self.activation in _NEGATED
         for place, (weights, biases) in enumerate(layers):
-            if activation.negated and place < last:
+            if negated and place < last:
                 weights, biases = -weights, -biases
             if place == 0:
                 values = _first_layer(weights, inputs, scratch)
             else:
-                kept = activation.apply(values)
+                kept = apply(values)
                 memory += [values, kept]
                 shape = (*weights.shape[:2], values.shape[2])
                 out = scratch.array(f"layer {place - 1}", shape, values.dtype)
@@ -264,7 +254,7 @@ class Networks:
         slope : ndarray of shape (n_networks, n_rows)
             Derivative of the objective in each output (δ of the output layer).
         """
-        chain = ACTIVATIONS[self.activation].chain
+        _, chain = ACTIVATIONS[self.activation]
         delta = slope[:, np.newaxis]
         ones = np.ones(delta.shape[2], delta.dtype)  # sums as products: twice as fast as a sum
         for layer in range(len(layers) - 1, 0, -1):

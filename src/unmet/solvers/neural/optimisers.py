@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,14 +111,15 @@ class DistinctRows:
         n_rows = len(features)
         groups = groups_of(features)
         if groups is not None:
-            counts = np.bincount(groups.group)
+            first, group = groups
+            counts = np.bincount(group)
             if counts.max() * counts.size <= constants.MAX_PADDING * n_rows:
-                by_group = np.argsort(groups.group, kind="stable")
+                by_group = np.argsort(group, kind="stable")
                 place = np.arange(n_rows) - np.repeat(np.cumsum(counts) - counts, counts)
                 order = np.full((counts.max(), counts.size), n_rows)
-                order[place, groups.group[by_group]] = by_group
-                inputs = np.ascontiguousarray(features[groups.first].T)
-                return cls(inputs, order.ravel(), int(counts.max()), groups.group)
+                order[place, group[by_group]] = by_group
+                inputs = np.ascontiguousarray(features[first].T)
+                return cls(inputs, order.ravel(), int(counts.max()), group)
         every = np.arange(n_rows)
         return cls(np.ascontiguousarray(features.T), every, 1, every)
 
@@ -139,11 +140,17 @@ class DistinctRows:
         return total
 
 
-@dataclass(frozen=True)
-class FullBatch:
-    """Smoothed mean cost plus penalty of some networks, with its gradient.
+def smoothed_objective(
+    networks: Networks,
+    rows: DistinctRows,
+    loss: Loss,
+    penalty: Floats | None,
+    mask: Floats | None,
+    n_networks: int,
+) -> Evaluate:
+    """Give what evaluates the smoothed mean cost plus penalty of networks, and its gradient.
 
-    Attributes
+    Parameters
     ----------
     networks : Networks
     rows : DistinctRows
@@ -154,37 +161,26 @@ class FullBatch:
     mask : ndarray of shape (n_networks, n_parameters) or None
         1 where a parameter belongs to its network, 0 where it only fills up narrower layers.
     n_networks : int
-    scratch : Scratch
     """
+    scratch, inputs, views = Scratch(), rows.inputs, networks.layout.views
 
-    networks: Networks
-    rows: DistinctRows
-    loss: Loss
-    penalty: Floats | None
-    mask: Floats | None
-
-    n_networks: int
-    scratch: Scratch = field(default_factory=Scratch)
-
-    def __call__(self, parameters: Floats, width: Array, names: Index) -> tuple[Array, Floats]:
-        """Values and gradients of the networks in `names`."""
-        some = names.size < self.n_networks
-        loss = self.loss.sets(names) if some else self.loss
-        inputs, gradient = self.rows.inputs, np.empty_like(parameters)
-        scratch = self.scratch
-        views = self.networks.layout.views
+    def evaluate(parameters: Floats, width: Array, names: Index) -> tuple[Array, Floats]:
+        some, gradient = names.size < n_networks, np.empty_like(parameters)
+        own = loss.sets(names) if some else loss
         layers = views(parameters)
-        decision, memory = self.networks.forward(layers, inputs, scratch)
-        value, slope = loss.smoothed(self.rows.spread(decision, scratch), width, scratch)
-        slope = self.rows.collect(slope)
-        self.networks.backward(layers, inputs, memory, slope, views(gradient), scratch)
-        if self.penalty is not None:
-            weighted = parameters * (self.penalty[names] if some else self.penalty)
+        decision, memory = networks.forward(layers, inputs, scratch)
+        value, slope = own.smoothed(rows.spread(decision, scratch), width, scratch)
+        slope = rows.collect(slope)
+        networks.backward(layers, inputs, memory, slope, views(gradient), scratch)
+        if penalty is not None:
+            weighted = parameters * (penalty[names] if some else penalty)
             value = value + np.vecdot(weighted, parameters)
             gradient += 2 * weighted
-        if self.mask is not None:
-            gradient *= self.mask[names] if some else self.mask
+        if mask is not None:
+            gradient *= mask[names] if some else mask
         return value, gradient
+
+    return evaluate
 
 
 # --- L-BFGS for many networks at once, each with a step and a history of its own.
@@ -200,20 +196,19 @@ class FullBatch:
 Evaluate: TypeAlias = Callable[[Floats, Array, Index], tuple[Array, Floats]]
 """Parameters, widths and numbers of some networks → their values and gradients."""
 
-_FIXED = {"answer", "passes", "_widths", "_limits", "_tolerances", "_history"}
+_FIXED = {"answer", "passes", "_widths", "_limits", "_tolerance", "_history"}
 
 
-@dataclass(frozen=True)
-class Stage:
-    """So many passes at one width, or fewer once ten of them gain less than a share."""
-
-    width: float
-    passes: int
-    tolerance: float = constants.STAGE_TOLERANCE
+Stage: TypeAlias = tuple[float, int]
+"""A width, and so many passes at it."""
 
 
 def minimise(
-    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], monitor: Monitoring | None = None
+    evaluate: Evaluate,
+    start: Floats,
+    stages: Sequence[Stage],
+    monitor: Monitoring | None = None,
+    tolerance: float = constants.STAGE_TOLERANCE,
 ) -> tuple[Floats, Index]:
     """Give the parameters of each network after all stages, and the passes it took.
 
@@ -224,8 +219,10 @@ def minimise(
     stages : sequence of Stage
     monitor : Monitoring, optional
         Asked every ten rounds.
+    tolerance : float
+        A stage ends early once ten passes gain less than this share.
     """
-    moving = _Moving(start, stages)
+    moving = _Moving(start, stages, tolerance)
     rounds = 0
     while moving.names.size:
         value, gradient = evaluate(moving.trial, moving.width, moving.names)
@@ -237,7 +234,11 @@ def minimise(
 
 
 def minimise_one(
-    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], monitor: Monitoring | None = None
+    evaluate: Evaluate,
+    start: Floats,
+    stages: Sequence[Stage],
+    monitor: Monitoring | None = None,
+    tolerance: float = constants.STAGE_TOLERANCE,
 ) -> tuple[Floats, Index]:
     """Do the same for a single network with SciPy's L-BFGS, which has less to do between passes.
 
@@ -245,15 +246,14 @@ def minimise_one(
     """
     alone, dtype, passes = np.zeros(1, dtype=np.intp), start.dtype, 0
     x = start[0].astype(np.float64)
-    for stage in stages:
+    for width, most in stages:
 
-        def objective(point: Array, stage: Stage = stage) -> tuple[float, Array]:
-            width = np.array([stage.width])
-            value, gradient = evaluate(point.astype(dtype)[np.newaxis], width, alone)
+        def objective(point: Array, width: float = width) -> tuple[float, Array]:
+            value, gradient = evaluate(point.astype(dtype)[np.newaxis], np.array([width]), alone)
             return float(value[0]), gradient[0].astype(np.float64)
 
-        pause: Any = _Pause(monitor, stage)
-        limits: Any = {"maxfun": stage.passes, "maxcor": constants.MEMORY_ALONE}
+        pause: Any = _Pause(monitor, tolerance)
+        limits: Any = {"maxfun": most, "maxcor": constants.MEMORY_ALONE}
         limits |= {"ftol": 0.0, "gtol": 1e-9}
         found = minimize(objective, x, jac=True, method="L-BFGS-B", callback=pause, options=limits)
         passes += found.nfev
@@ -267,8 +267,8 @@ def minimise_one(
 class _Pause:
     """Asks the monitor, and looks at the progress, every ten iterations of SciPy."""
 
-    def __init__(self, monitor: Monitoring | None, stage: Stage) -> None:
-        self._monitor, self._stage = monitor, stage
+    def __init__(self, monitor: Monitoring | None, tolerance: float) -> None:
+        self._monitor, self._tolerance = monitor, tolerance
         self._calls, self._mark = 0, np.inf
         self.stopped = False
 
@@ -281,28 +281,20 @@ class _Pause:
         if self._monitor is not None:
             alone, point = np.zeros(1, dtype=np.intp), intermediate_result.x[np.newaxis]
             self.stopped = bool(self._monitor.look(alone, point)[0])
-        if self.stopped or gain <= self._stage.tolerance * abs(value):
+        if self.stopped or gain <= self._tolerance * abs(value):
             raise StopIteration
-
-
-class _Pair(NamedTuple):
-    """A step, the change of the gradient along it, and the inverse of their product."""
-
-    step: Array
-    change: Array
-    inverse: Array
 
 
 class _Moving:
     """The networks that are still moving."""
 
-    def __init__(self, start: Array, stages: Sequence[Stage]) -> None:
+    def __init__(self, start: Array, stages: Sequence[Stage], tolerance: float) -> None:
         n_networks = len(start)
         self.answer = start.copy()
         self.passes = np.zeros(n_networks, dtype=np.intp)
-        self._widths = np.array([stage.width for stage in stages])
-        self._limits = np.array([stage.passes for stage in stages])
-        self._tolerances = np.array([stage.tolerance for stage in stages])
+        self._widths = np.array([width for width, _ in stages])
+        self._limits = np.array([passes for _, passes in stages])
+        self._tolerance = tolerance
         self.names = np.arange(n_networks)
         self.x = self.answer.copy()
         self.trial = self.x
@@ -319,7 +311,8 @@ class _Moving:
         self._mark = np.full(n_networks, np.inf)
         self._fresh = np.ones(n_networks, dtype=bool)
         self._scale = np.full(n_networks, np.nan)
-        self._history: deque[_Pair] = deque(maxlen=constants.MEMORY)
+        # Steps, the changes of the gradient along them, and the inverses of their products.
+        self._history: deque[tuple[Array, ...]] = deque(maxlen=constants.MEMORY)
 
     @property
     def width(self) -> Array:
@@ -355,7 +348,7 @@ class _Moving:
         for name, value in vars(self).items():
             if name not in _FIXED:
                 setattr(self, name, value[stay])
-        pairs = [_Pair(*(part[stay] for part in pair)) for pair in self._history]
+        pairs = [tuple(part[stay] for part in pair) for pair in self._history]
         self._history = deque(pairs, constants.MEMORY)
 
     def _bisect(self, accepted: Mask, lower: Mask) -> None:
@@ -399,22 +392,23 @@ class _Moving:
         np.divide(curvature, size, where=good, out=self._scale)
         if not good.all():  # a trial that failed may hold no numbers, which no weight makes 0
             step[~good], change[~good] = 0.0, 0.0
-        self._history.append(_Pair(step, change, inverse))
+        self._history.append((step, change, inverse))
 
     def _aim(self) -> Array:
         """Two-loop recursion of Nocedal, newest pair first; a missing pair has the weight 0."""
         direction = -self._gradient
         weights = []
-        for pair in reversed(self._history):
-            weight = np.vecdot(pair.step, direction) * pair.inverse
-            direction -= weight[:, np.newaxis] * pair.change
+        for step, change, inverse in reversed(self._history):
+            weight = np.vecdot(step, direction) * inverse
+            direction -= weight[:, np.newaxis] * change
             weights.append(weight)
         # Nothing known yet: a first step of length one.
         first = 1.0 / np.maximum(np.sqrt(np.vecdot(direction, direction)), 1e-30)
         direction *= np.where(np.isnan(self._scale), first, self._scale)[:, np.newaxis]
         for pair, weight in zip(self._history, reversed(weights), strict=True):
-            weight = weight - np.vecdot(pair.change, direction) * pair.inverse
-            direction += weight[:, np.newaxis] * pair.step
+            step, change, inverse = pair
+            weight = weight - np.vecdot(change, direction) * inverse
+            direction += weight[:, np.newaxis] * step
         return direction
 
     def _advance(self, accepted: Mask, stuck: Mask) -> None:
@@ -423,7 +417,7 @@ class _Moving:
         look = (self._used % constants.LOOK_INTERVAL == 0) & accepted
         if look.any():
             gain = self._mark - self._value
-            tired |= look & (gain <= self._tolerances[self._stage] * np.abs(self._value))
+            tired |= look & (gain <= self._tolerance * np.abs(self._value))
             self._mark[look] = self._value[look]
         tired |= stuck | (self._slope >= 0)
         if not tired.any():
@@ -436,8 +430,8 @@ class _Moving:
         self._step[further] = 0.0
         self._fresh[further] = True
         self._mark[further] = np.inf
-        for pair in self._history:
-            pair.inverse[further] = 0.0
+        for _, _, inverse in self._history:
+            inverse[further] = 0.0
         self.release(tired & last)
 
 
@@ -508,7 +502,7 @@ class MiniBatches:
     generators : sequence of Generator
         One per stream; they shuffle.
     penalty, mask : ndarray of shape (n_networks, n_parameters) or None
-        As in `FullBatch`.
+        As in `smoothed_objective`.
     scratch : Scratch
     """
 

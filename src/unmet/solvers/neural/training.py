@@ -18,14 +18,13 @@ from unmet.solvers.losses import Floats, Index, Loss, Units, loss_kind, loss_of
 from unmet.solvers.neural.networks import FeatureScaling, Network, NetworkLayout, Networks, glorot
 from unmet.solvers.neural.optimisers import (
     DistinctRows,
-    FullBatch,
     Mask,
     MiniBatches,
     NetworkOptions,
-    Stage,
     block_rows,
     minimise,
     minimise_one,
+    smoothed_objective,
     train_adam,
 )
 
@@ -350,10 +349,12 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
     with np.errstate(over="ignore", invalid="ignore"):
         if inputs.distinct is not None:
             loss = evaluated(tasks).rows(inputs.distinct.order)
-            evaluate = FullBatch(networks, inputs.distinct, loss, penalty, mask, len(start))
+            evaluate = smoothed_objective(
+                networks, inputs.distinct, loss, penalty, mask, len(start)
+            )
             unit = 1.0 if options.scaling == "standard" else 0.2  # a range is about five spreads
             stages = [
-                Stage(width * unit, max(round(share * options.epochs), 1))
+                (width * unit, max(round(share * options.epochs), 1))
                 for width, share in zip(constants.STAGE_WIDTHS, constants.STAGE_SHARES, strict=True)
             ]
             move = minimise_one if len(start) == 1 else minimise
