@@ -10,7 +10,7 @@ import re
 import polars as pl
 from streamlit.testing.v1 import AppTest
 
-from unmet.app.components import plain
+from unmet.app.controls import plain
 from unmet.planning import example
 from unmet.simulate import replacement
 

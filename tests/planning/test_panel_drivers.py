@@ -12,7 +12,7 @@ import unmet
 from unmet import BoostedDecision, Newsvendor, OrderPlan
 from unmet.errors import Unsupported
 from unmet.planning.history import History
-from unmet.planning.panel_drivers import DRIVERS, driver_of, drivers
+from unmet.planning.panel_models import DRIVERS, driver_of, drivers
 
 FIRST = datetime.date(2024, 1, 1)
 

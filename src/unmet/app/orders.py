@@ -8,8 +8,19 @@ import numpy as np
 import streamlit as st
 
 from unmet.app import figures
-from unmet.app.components import chart, key_figures, listed, offer, plain, shared
-from unmet.app.controls import NONE, Asked, Source, beside, one_column
+from unmet.app.controls import (
+    NONE,
+    Asked,
+    Source,
+    beside,
+    chart,
+    key_figures,
+    listed,
+    offer,
+    one_column,
+    plain,
+    shared,
+)
 from unmet.app.planning import (
     ItemHistory,
     OrderWhatIf,

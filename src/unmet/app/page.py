@@ -12,8 +12,19 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from unmet.app import figures
-from unmet.app.components import STYLE, chart, key_figures, listed, offer, plain, shared
-from unmet.app.controls import PageChoice, bring, choose, move
+from unmet.app.controls import (
+    STYLE,
+    PageChoice,
+    bring,
+    chart,
+    choose,
+    key_figures,
+    listed,
+    move,
+    offer,
+    plain,
+    shared,
+)
 from unmet.app.orders import show_orders
 from unmet.app.planning import on_the_page
 from unmet.app.whatif import MAX_ROWS, Outcome, WhatIf

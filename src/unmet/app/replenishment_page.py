@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from unmet.app import figures
-from unmet.app.components import chart, key_figures, listed, offer, plain, shared
-from unmet.app.controls import Asked, Source
+from unmet.app.controls import Asked, Source, chart, key_figures, listed, offer, plain, shared
 from unmet.app.planning import on_the_page, orders_file, replenish_command
 from unmet.planning import ReplenishmentPlan, replenishment_report_data
 from unmet.planning.demand_forecast import LABELS

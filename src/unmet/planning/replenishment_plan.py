@@ -41,7 +41,7 @@ from unmet.progress import Step, silent
 from unmet.replenishment import StockState, SupplyRules, order_up_to, replenish
 from unmet.replenishment.levels import StockLevels
 from unmet.replenishment.orders import MAX_REVIEWS, Replenishment, some_rules
-from unmet.replenishment.shelves import Shelves
+from unmet.replenishment.stock import Shelves
 
 if TYPE_CHECKING:
     import polars
@@ -701,8 +701,8 @@ class ReplenishmentPlan(BaseEstimator):
             shelves, total = Shelves(before, rules), np.zeros(series.size)
             shelves.deliver(order)
             for period in range(demand.shape[1]):
-                passed = shelves.sell(np.nan_to_num(demand[:, period]))
-                total += np.where(counted[:, period], shelves.cost(passed), 0.0)
+                shelves.sell(np.nan_to_num(demand[:, period]))
+                total += np.where(counted[:, period], shelves.cost(), 0.0)
             return float((total + rules.rows("fixed", series.size) * (order > 0)).sum())
 
         difference = evaluated(decided[series, day]) - evaluated(suggested[series, day])
