@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unmet.cli.hours import HourFiles, told
-from unmet.cli.log import LogFiles
 from unmet.cli.options import Decimal, Encoding, Sheet, lot_size, names, sellout_rates
 from unmet.cli.output import (
     as_read,
-    check_output,
-    check_report,
-    check_table,
+    check_files,
     command_line,
     print_json,
     read_beside,
+    read_log,
     remark,
     show_columns,
     show_files,
+    write_log,
     write_report,
     write_table,
 )
-from unmet.cli.replenish import ReplenishmentFiles, replenish
+from unmet.cli.replenish import read_replenishment, replenishment_content, show_replenishment
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -275,11 +273,11 @@ def plan(
     With any option of "Replenishment" it is one order for each series instead, given what is
     there and on its way.
     """
-    from unmet.planning import OrderPlan, order_report_data
+    from unmet.checks import ErrorCollector
+    from unmet.planning import OrderPlan, order_report_data, replenishment_report_data
     from unmet.planning.reading import read_file
     from unmet.progress import report_progress
 
-    logged = LogFiles(log, decided)
     till = HourFiles(hourly, receipts, opens, closes, time_zone)
     if table is None and till.path is None:
         raise InvalidInput("A table of sales must be given, or hours of the till, got neither.")
@@ -309,12 +307,20 @@ def plan(
         "capacity": capacity,
         "budget": budget,
     }
-    if any(each is not None for each in (*shop.values(), on_order, levels, projection)):
-        if till.path is not None or table is None:
-            raise InvalidInput(
-                "Hours of the till cannot be used where stock lasts: what is left at the end of a "
-                "day tells when it sold out (--on-hand)."
-            )
+    lasts = any(each is not None for each in (*shop.values(), on_order, levels, projection))
+    if lasts and till.path is not None:
+        raise InvalidInput(
+            "Hours of the till cannot be used where stock lasts: what is left at the end of a "
+            "day tells when it sold out (--on-hand)."
+        )
+    wrong = ErrorCollector()
+    tables = {"--output": output, "--levels": levels, "--projection": projection}
+    check_files(wrong, [table, future, on_order, decided], tables, report, save, log)
+    if decided is not None and log is None:
+        wrong.sentences.append("--log must be given where --decided is: it keeps what was decided.")
+    wrong.ask(till.check)
+    planned: Any
+    if lasts:
         unused = {
             "horizon": horizon,
             "underage": underage,
@@ -322,66 +328,23 @@ def plan(
             "sellout_rate": sellout_rate,
             "model": model,
         }
-        replenish(
-            {"lead_time": lead_time, "lot": "auto" if step is None else step, **shop, **common},
-            ReplenishmentFiles(
-                table, output, future, on_order, levels, projection, report, save, logged
-            ),
-            unused,
-            {"decimal": decimal, "sheet": sheet, "encoding": encoding},
-            currency=currency,
-            as_json=as_json,
+        shop |= {"lead_time": lead_time, "lot": "auto" if step is None else step}
+        planned = read_replenishment({**shop, **common}, unused, levels, wrong)
+    else:
+        candidates = (model or "auto").split(",")
+        planned = OrderPlan(
+            horizon=7 if horizon is None else horizon,
+            lead_time=wrong.ask(_whole_days, lead_time) or 0,
+            underage=underage,
+            overage=overage,
+            sellout_rate=None if sellout_rate is None else wrong.ask(sellout_rates, sellout_rate),
+            model=candidates[0] if len(candidates) == 1 else [each.strip() for each in candidates],
+            step="auto" if step is None else wrong.ask(lot_size, step),
+            **common,
         )
-        return
-    wrong: list[str] = []
-    lot: float | str | None = "auto"
-    for check in (
-        partial(check_table, output, [table, future, decided]),
-        partial(check_report, report, [table, future, decided, output]),
-        partial(check_output, save, "--save", None, [table, future, decided, output, report]),
-        partial(logged.check, [table, future, output, report, save]),
-        till.check,
-    ):
-        try:
-            check()
-        except InvalidInput as error:
-            wrong.append(str(error))
-    rate: Any = None
-    try:
-        lot = "auto" if step is None else lot_size(step)
-        rate = None if sellout_rate is None else sellout_rates(sellout_rate)
-    except InvalidInput as error:
-        wrong.append(str(error))
-    days: Any = 0
-    try:
-        days = int(lead_time)
-    except ValueError:
-        wrong.append(f"lead_time must be a whole number of days, got {lead_time!r}.")
-    candidates = "auto" if model is None else model
-    planned = OrderPlan(
-        horizon=7 if horizon is None else horizon,
-        lead_time=days,
-        underage=underage,
-        overage=overage,
-        sellout_rate=rate,
-        model=candidates
-        if "," not in candidates
-        else tuple(each.strip() for each in candidates.split(",")),
-        step=lot,
-        **common,
-    )
-    try:
-        planned.check()
-    except InvalidInput as error:
-        wrong.append(str(error))
-    wrong += [
-        f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
-        for file in (table, future, decided)
-        if file is not None and not file.exists()
-    ]
-    if wrong:
-        raise InvalidInput(" ".join(wrong))
-    by_hours = None
+    wrong.ask(planned.check)
+    wrong.tell()
+    by_hours, dialect = None, None
     if table is not None:
         read = read_file(table, decimal=decimal, sheet=sheet, encoding=encoding)
         rows, said, dialect = read.table, read.notes, read.dialect
@@ -391,30 +354,43 @@ def plan(
     else:
         by_hours = till.read(common["series"], decimal=decimal, encoding=encoding)
         assert by_hours.daily is not None
-        rows, said, dialect = by_hours.daily, (), None
+        rows, said = by_hours.daily, ()
     if by_hours is not None:
         said = (*said, *by_hours.notes)
-    coming = None if future is None else read_beside(future, rows, decimal, encoding)
-    kept = None
+    given: dict[str, Any] = {
+        name: read_beside(path, rows, decimal, encoding)
+        for name, path in (("future", future), ("on_order", on_order))
+        if path is not None
+    }
     if log is not None:
         schema = planned.columns(rows)
-        kept = logged.read(schema, rows, (schema.date, "date"), decimal, encoding)
+        dates = ("arrives", schema.date, "date") if lasts else (schema.date, "date")
+        given["log"], enter = read_log(log, decided, schema, rows, dates, decimal, encoding)
     with report_progress() as step_done:
-        seen = None if by_hours is None else told(by_hours, step_done)
-        planned.fit(rows, future=coming, log=kept, hours=seen, progress=step_done)
+        if by_hours is not None:
+            given["hours"] = told(by_hours, step_done)
+        planned.fit(rows, **given, progress=step_done)
     orders, day = planned.orders(), planned.schema_.date
-    files = [write_table(as_read(orders, rows[day], output), output, dialect)]
+    made = [(orders, output)]
+    if levels is not None:
+        made.append((planned.levels(), levels))
+    if projection is not None:
+        made.append((planned.projection(), projection))
+    files = [write_table(as_read(each, rows[day], path), path, dialect) for each, path in made]
     if report is not None:
-        content = order_report_data(planned, notes=said, command=command_line(), currency=currency)
+        tell = replenishment_report_data if lasts else order_report_data
+        content = tell(planned, notes=said, command=command_line(), currency=currency)
         files += write_report(content, report)
     if save is not None:
         files.append(planned.save(save, about={"command": command_line()}))
-    files += logged.write(kept, orders, day)
+    if log is not None:
+        when = "arrives" if lasts else day
+        files.append(write_log(log, planned.schema_.series, enter, orders, when))
     if as_json:
-        print_json(_content(planned, orders), files)
+        print_json((replenishment_content if lasts else _content)(planned, orders), files)
     else:
-        _show(planned, orders, rows)
-    remark((*said, *planned.notes_, *planned.choice_.left_out))
+        (show_replenishment if lasts else _show)(planned, orders, rows)
+    remark((*said, *planned.notes_, *(() if lasts else planned.choice_.left_out)))
     show_files(files)
 
 
@@ -424,6 +400,13 @@ def plan(
 def _none(name: str | None) -> str | None:
     """No column has the field where the user says 'none'."""
     return "" if name == "none" else name
+
+
+def _whole_days(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput(f"lead_time must be a whole number of days, got {text!r}.") from None
 
 
 # --- Showing.
