@@ -36,7 +36,7 @@ def test_all_figures_are_plotly_and_differ_by_dash_or_marker(dark):
     for figure in made:
         assert isinstance(figure, Figure)
         assert figure.layout.font.color == figures.colors(dark)["ink"]
-        lines = [each.line for each in figure.data if each.type == "scatter" and "linear" in each]
+        lines = [each.line for each in figure.data if each.type == "scatter" and "line" in each]
         shown = [(line.dash or "solid") for line in lines if line.width]
         assert len(shown) == len(set(shown))
 
@@ -82,7 +82,7 @@ def test_sensitivity_marks_share_and_interval():
 def test_counted_share_has_no_interval():
     counted = diagnosis(share_is_seen=True)
     shapes = figures.sensitivity_figure(counted).layout.shapes
-    assert {shape.type for shape in shapes} == {"linear"}
+    assert {shape.type for shape in shapes} == {"line"}
 
 
 def test_decisions_of_a_date_are_added_up_or_averaged():
@@ -90,7 +90,7 @@ def test_decisions_of_a_date_are_added_up_or_averaged():
     days = [day, day, day + timedelta(days=1), day + timedelta(days=2)]
     table = pl.DataFrame({"when": days, "decision": [1.0, 4.0, 7.0, 8.0]})
     (line,) = figures.decisions_figure(table).data
-    assert line.x == ("2020-05-01", "2020-05-02", "2020-05-03")
+    assert line.customdata == ("1 May 2020", "2 May 2020", "3 May 2020")
     assert line.y == (5.0, 7.0, 8.0)
     (line,) = figures.decisions_figure(table, problem="pricing").data
     assert line.y == (2.5, 7.0, 8.0)

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from unmet.app.planning import (
     OrderWhatIf,
-    Wanted,
     by_day,
     costs_by_model,
     first_guess,
@@ -63,21 +62,21 @@ def what_if(table):
 )
 def test_orders_are_those_of_the_plan(table, what_if, level, model):
     choice = type(what_if.quick)(model, "asked")
-    found = what_if.orders(Wanted(level), choice)
+    found = what_if.orders(choice, service_level=level)
     direct = OrderPlan(horizon=3, service_level=level, model=model).fit(table)
     assert found.orders().equals(direct.orders())
     assert found.explain().equals(direct.explain())
 
 
 def test_costs_say_the_same_as_their_level(what_if):
-    by_costs = what_if.orders(Wanted(None, 4.0, 1.0)).orders()
-    assert by_costs.equals(what_if.orders(Wanted(0.8)).orders())
+    by_costs = what_if.orders(underage=4.0, overage=1.0).orders()
+    assert by_costs.equals(what_if.orders(service_level=0.8).orders())
 
 
 def test_what_was_learned_is_not_learned_again(table, what_if):
-    first = what_if.orders(Wanted(0.86))
+    first = what_if.orders(service_level=0.86)
     fitted = dict(what_if._plan._learned)
-    assert what_if.orders(Wanted(0.86)).orders().equals(first.orders())
+    assert what_if.orders(service_level=0.86).orders().equals(first.orders())
     assert what_if._plan._learned == fitted
 
 
@@ -85,23 +84,27 @@ def test_all_models_are_compared_as_by_the_plan():
     pytest.importorskip("lightgbm", reason="lightgbm is not installed")
     table = sales_table(3, 45)
     what_if = OrderWhatIf(OrderPlan(horizon=3), table)
-    choice = what_if.compare(Wanted(0.8))
+    choice = what_if.compare(service_level=0.8)
     direct = OrderPlan(horizon=3, service_level=0.8).fit(table)
     assert choice == direct.choice_
-    assert what_if.orders(Wanted(0.8), choice).orders().equals(direct.orders())
+    assert what_if.orders(choice, service_level=0.8).orders().equals(direct.orders())
     shown = costs_by_model(choice)
     assert shown["all"].is_sorted()
     assert shown.height == len(choice.cost)
-    both = [what_if.orders(Wanted(0.8), type(choice)(name, "")) for name in ("linear", "boosted")]
+    both = [
+        what_if.orders(type(choice)(name, ""), service_level=0.8) for name in ("linear", "boosted")
+    ]
     line, trees = (each.orders()["order"].to_numpy() for each in both)
-    blend = what_if.orders(Wanted(0.8), type(choice)("blend", "")).orders()["order"].to_numpy()
+    blend = (
+        what_if.orders(type(choice)("blend", ""), service_level=0.8).orders()["order"].to_numpy()
+    )
     assert (np.abs(blend - (line + trees) / 2) <= 1.5).all()  # each is rounded to lots by itself
 
 
 def test_a_rate_that_nothing_tells():
     table = sales_table(flags=False)
     what_if = OrderWhatIf(OrderPlan(horizon=3), table)
-    none, some = (what_if.orders(Wanted(0.8, rate=rate)) for rate in (None, 0.3))
+    none, some = (what_if.orders(service_level=0.8, sellout_rate=rate) for rate in (None, 0.3))
     more, fewer = some.orders(), none.orders()
     assert more["order"].sum() > fewer["order"].sum()
     assert more["hidden_demand"].sum() > 0 == fewer["hidden_demand"].sum()
@@ -116,33 +119,33 @@ def test_a_rate_that_nothing_tells():
 def test_a_short_past_follows_weekdays():
     what_if = OrderWhatIf(OrderPlan(horizon=2), sales_table(n_series=1, n_days=25).drop("item"))
     assert what_if.quick.model == "seasonal"
-    plan = what_if.orders(Wanted(0.8))
+    plan = what_if.orders(service_level=0.8)
     assert plan.orders().height == 2
     assert what_if.items() == [(0, "All sales")]
-    assert what_if.item(plan, 0).coming[0] == FIRST + datetime.timedelta(25)
+    assert what_if.item(plan, 0)[0].coming[0] == FIRST + datetime.timedelta(25)
     wide = by_day(plan.orders(), plan.schema_)
     assert wide.columns == ["All sales", "Total", "Fri 26 Jan", "Sat 27 Jan"]
 
 
 def test_one_item(table, what_if):
-    plan = what_if.orders(Wanted(0.8))
+    plan = what_if.orders(service_level=0.8)
     place, name = what_if.items()[2]
     assert name == "002"
-    found = what_if.item(plan, place)
+    found, rows = what_if.item(plan, place)
     own = table.filter(pl.col("item") == "002")
-    assert list(found.sales) == own["sales"].to_list()
-    assert list(found.sold_out) == own["sold_out"].to_list()
-    assert list(found.orders) == plan.orders().filter(pl.col("item") == "002")["order"].to_list()
-    told = [place for place, each in enumerate(found.expected) if each is not None]
-    assert told
+    assert found.observed == own["sales"].to_list()
+    assert found.sold_out == own["sold_out"].to_list()
+    assert rows.equals(plan.orders().filter(pl.col("item") == "002"))
+    assert found.decided == rows["order"].to_list()
+    told = np.flatnonzero(~np.isnan(found.expected))
+    assert told.size
     assert all(
-        found.sold_out[place] and found.expected[place] > found.sales[place] for place in told
+        found.sold_out[place] and found.expected[place] > found.observed[place] for place in told
     )
-    assert len(found.last(10).dates) == len(found.last(10).expected) == 10
 
 
 def test_items_by_days_add_up(what_if):
-    plan = what_if.orders(Wanted(0.8))
+    plan = what_if.orders(service_level=0.8)
     order_table = plan.orders()
     wide = by_day(order_table, plan.schema_)
     assert wide.columns == ["item", "Total", "Mon 11 Mar", "Tue 12 Mar", "Wed 13 Mar"]
@@ -219,7 +222,7 @@ def test_a_german_file_from_bytes_to_bytes():
         )
     assert file.table["Absatz"].to_list() == table["sales"].to_list()
     what_if = OrderWhatIf(OrderPlan(horizon=2), file.table)
-    order_table = what_if.orders(Wanted(0.8)).orders()
+    order_table = what_if.orders(service_level=0.8).orders()
     name, _, data = orders_file(order_table, "Umsätze.csv", file.dialect)
     assert name == "orders.csv"
     lines = data.decode("utf-8-sig").split("\r\n")
@@ -251,7 +254,7 @@ def test_orders_as_the_file_was():
 def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table.write_csv("my sales.csv")
-    plan = what_if.orders(Wanted(0.9))
+    plan = what_if.orders(service_level=0.9)
     command = plan_command(plan, what_if.schema, "my sales.csv")
     assert command == (
         "unmet plan 'my sales.csv' --horizon 3 --service-level 0.9 --model linear -o orders.csv"
@@ -263,7 +266,7 @@ def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch
 
 def test_the_command_says_what_differs_from_the_guess(table):
     what_if = OrderWhatIf(OrderPlan(horizon=3, lead_time=1, sold_out="", gaps="zero"), table)
-    plan = what_if.orders(Wanted(None, 3.0, 1.0, 0.2))
+    plan = what_if.orders(underage=3.0, overage=1.0, sellout_rate=0.2)
     words = shlex.split(
         plan_command(plan, infer_schema(table), "s.csv", future="f.csv", decimal=",")
     )

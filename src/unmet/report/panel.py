@@ -28,7 +28,7 @@ from unmet.report.html import (
     several,
     table,
 )
-from unmet.report.labels import Labels, capital, labels_for, money
+from unmet.report.labels import Labels, capital, money, order_labels
 from unmet.report.orders import (
     amount,
     by_item,
@@ -54,13 +54,7 @@ def panel_sections(content: OrderReportData) -> tuple[Html, dict[str, tuple[str,
     ----------
     content : OrderReportData
     """
-    labels = replace(
-        labels_for(content.problem),
-        decision="order",
-        decisions="orders",
-        interval_censored="sold out",
-        period=content.unit,
-    )
+    labels = order_labels(content.unit)
     totals = _totals(content)
     items = _items(content, totals, labels)
     left_out = totals.height - len(items)

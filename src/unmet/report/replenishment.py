@@ -25,7 +25,7 @@ from unmet.report.html import (
     several,
     table,
 )
-from unmet.report.labels import Labels, capital, labels_for
+from unmet.report.labels import capital, order_labels
 from unmet.report.orders import MISSING, amount, item_link, picked
 from unmet.report.statistics import made
 
@@ -57,17 +57,6 @@ def replenishment_sections(
         "made": ("How this was made", made(content, notes=False)),
     }
     return _top(content), sections
-
-
-def replenishment_labels(content: ReplenishmentReportData) -> Labels:
-    """Give what things are called where stock lasts."""
-    return replace(
-        labels_for(content.problem),
-        decision="order",
-        decisions="orders",
-        interval_censored="sold out",
-        period=content.unit,
-    )
 
 
 # --- Top.
@@ -152,7 +141,7 @@ def plots(
     content: ReplenishmentReportData,
 ) -> Iterator[tuple[StockAhead, tuple[Chart, Chart, Chart]]]:
     """Describe what is drawn of each item: demand, stock to come, and the risk of running out."""
-    labels = replenishment_labels(content)
+    labels = order_labels(content.unit)
     known = {item.name: item for item in items_of(replace(content, decisions=None), labels)[0]}
     few = is_few([Item(each.name) for each in content.ahead])
     for ahead in content.ahead:
