@@ -13,7 +13,6 @@ import streamlit as st
 from unmet.app.cache import FITS
 from unmet.app.planning import has_history
 from unmet.app.upload import MAX_MEGABYTES, guess_plan, guess_truth, read_uploaded
-from unmet.app.whatif import Assumed
 from unmet.bands.diagnosis import RATES
 from unmet.errors import InvalidInput
 from unmet.planning import example
@@ -357,7 +356,7 @@ def beside(source: Source, label: str, about: str, key: str) -> tuple[Any, str |
     return table, brought.name, sha256(data).hexdigest()
 
 
-def move(choice: PageChoice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:
+def move(choice: PageChoice, *, rates: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     """Show the sliders that matter for the problem, and read them: what is assumed, and lots."""
     problem, largest = choice.labels["problem"], choice.largest_cost
     assumed: dict[str, Any] = {}
@@ -373,7 +372,7 @@ def move(choice: PageChoice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:
         if rates:
             labels = labels_for(problem)
             with wide[2]:
-                assumed["rate"] = st.select_slider(
+                assumed["sellout_rate"] = st.select_slider(
                     f"Assumed {labels.rate}",
                     [None, *RATES],
                     None,
@@ -392,7 +391,7 @@ def move(choice: PageChoice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:
             )
         with fifth:
             lower = st.number_input("At least", 0.0, 1e12, 0.0, key=f"{problem}-lower")
-    return Assumed(**assumed), {"step": lots or None, "lower": lower}
+    return assumed, {"step": lots or None, "lower": lower}
 
 
 # --- What both ways of the page show alike.

@@ -88,7 +88,7 @@ def _answer(choice: PageChoice) -> None:
     moved = None
     if any(choice.labels.get(f"{name}_column") for name in ("underage", "overage")):
         moved = move(choice, rates=choice.labels.get("accepted_column") is None)
-        costs = {name: getattr(moved[0], name) for name in costs}
+        costs = {name: moved[0][name] for name in costs}
     plan = DecisionPlan(**choice.labels, **costs)
     what_if = _learn(choice.key, choice.all_rows, plan, choice.table)
     assumed, lots = moved or move(choice, rates=what_if.rates is not None)

@@ -22,12 +22,10 @@ from unmet.report.html import (
     joined,
     key_figure,
     page_head,
-    several,
     table,
 )
 from unmet.report.labels import capital, order_labels
-from unmet.report.orders import MISSING, amount, item_link, picked
-from unmet.report.statistics import made
+from unmet.report.orders import MISSING, amount, item_link, made, picked, told_notes
 
 _MAX_ROWS = 2_000  # more make a page that browsers are slow with
 _HEIGHT = 150  # pixels of each of three panels
@@ -53,7 +51,7 @@ def replenishment_sections(
         "decisions-section": ("Orders", _orders(content)),
         "items": ("Stock to come, item by item", _items(content)),
         "costs": ("Why these orders", _why(content)),
-        "unknown": ("What you should know", _notes(content)),
+        "unknown": ("What you should know", told_notes(content)),
         "made": ("How this was made", made(content, notes=False)),
     }
     return _top(content), sections
@@ -227,9 +225,3 @@ def _why(content: ReplenishmentReportData) -> Html:
         part="",
     )
     return joined([*parts, drawn])
-
-
-def _notes(content: ReplenishmentReportData) -> Html:
-    if not content.notes:
-        return element("p", "Nothing unusual was found in the table.")
-    return element("ul", several("li", content.notes))
