@@ -17,7 +17,7 @@ from unmet.app.planning import on_the_page, orders_file, replenish_command
 from unmet.planning import ReplenishmentPlan, replenishment_report_data
 from unmet.planning.demand_forecast import LABELS
 from unmet.planning.order_plan import SERVICE_LEVEL
-from unmet.planning.replenishment_report import ReplenishmentReportData
+from unmet.planning.order_report import ReplenishmentReportData
 from unmet.report import render
 from unmet.report.labels import capital
 from unmet.report.replenishment import HOW, plots, replenishment_figures, stock_finding

@@ -15,7 +15,7 @@ import numpy as np
 
 from unmet.bands.text import decimals_for, fixed, number, percent
 from unmet.planning.decision_report import ReportData
-from unmet.planning.replenishment_report import StockAhead
+from unmet.planning.order_report import StockAhead
 from unmet.report.charts import MAX_ITEMS, Item, day_label, is_few, item_chart
 from unmet.report.drawing import figure
 from unmet.report.html import Html, element, folded, joined, pairs, several, table

@@ -22,8 +22,7 @@ from unmet.bands.text import answers, candidate_columns, interval, number, perce
 from unmet.errors import InvalidInput
 from unmet.files import write_text
 from unmet.planning.decision_report import Comparison, ReportData
-from unmet.planning.order_report import OrderReportData
-from unmet.planning.replenishment_report import ReplenishmentReportData
+from unmet.planning.order_report import OrderReportData, ReplenishmentReportData
 from unmet.planning.summary import followed, hidden_rows
 from unmet.report.charts import Item, decisions_chart, items_of
 from unmet.report.drawing import Bar, bars, figure, style_sheet

@@ -13,7 +13,7 @@ from dataclasses import replace
 from unmet.bands.plots import Chart
 from unmet.bands.text import number, percent
 from unmet.planning.demand_forecast import LABELS
-from unmet.planning.replenishment_report import ReplenishmentReportData, StockAhead
+from unmet.planning.order_report import ReplenishmentReportData, StockAhead
 from unmet.report.charts import Item, day_label, is_few, items_of, stock_charts
 from unmet.report.drawing import Bar, bars, figure
 from unmet.report.html import (
