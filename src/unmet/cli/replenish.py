@@ -108,19 +108,14 @@ def show_replenishment(
     planned: ReplenishmentPlan, sheet: polars.DataFrame, rows: polars.DataFrame
 ) -> None:
     """Print the guess, the orders in a few sentences, and the series that are most urgent."""
+    from unmet.planning.order_report import urgent_first
+
     more = [("on hand", planned.on_hand or "-", "given" if planned.on_hand else "", "--on-hand")]
     show_columns(planned.schema_, planned.panel_, rows.height, more)
     typer.echo(planned.in_words())
     if planned.overrides_ is not None and planned.overrides_.count:
         typer.echo(str(planned.overrides_))
-    urgent = sheet.sort(
-        "runs_empty",
-        "chance_of_running_out",
-        "order",
-        descending=[False, True, True],
-        nulls_last=True,
-        maintain_order=True,
-    ).head(_SHOWN)
+    urgent = urgent_first(sheet).head(_SHOWN)
     names = [*planned.schema_.series, "order", "arrives", "on_hand", "on_order", "runs_empty"]
     shown = [tuple(_cell(cell) for cell in row) for row in urgent.select(names).iter_rows()]
     heads = [

@@ -49,7 +49,7 @@ from unmet.planning.panel_models import (
 from unmet.planning.panel_models import drivers as drivers_of
 from unmet.planning.problem_estimators import Rate
 from unmet.planning.reading import as_polars, kind_of, like_table
-from unmet.planning.schema import Schema, infer_schema, refuse_taken
+from unmet.planning.schema import Schema, given_columns, infer_schema, refuse_taken
 from unmet.progress import Step, silent
 from unmet.rows import Rows
 
@@ -250,16 +250,7 @@ class OrderPlan(BaseEstimator):
 
     def columns(self, table: Any) -> Schema:
         """Say which column is what, without learning anything."""
-        found = infer_schema(
-            as_polars(table),
-            date=self.date,
-            series=self.series,
-            sales=self.sales,
-            sold_out=self.sold_out,
-            stock=self.stock,
-            price=self.price,
-            known=self.known_future,
-        )
+        found = infer_schema(as_polars(table), **given_columns(self))
         refuse_taken(found, ORDER_COLUMNS)
         return found
 

@@ -420,15 +420,7 @@ def replenishment_report_data(
     panel, schema = plan.panel_, plan.schema_
     assert panel.planned is not None
     kept = np.flatnonzero(panel.planned)
-    order_table = plan.order_table_.with_columns(pl.Series("\0place", kept))
-    order_table = order_table.sort(
-        "runs_empty",
-        "chance_of_running_out",
-        "order",
-        descending=[False, True, True],
-        nulls_last=True,
-        maintain_order=True,
-    )
+    order_table = urgent_first(plan.order_table_.with_columns(pl.Series("\0place", kept)))
     places = order_table["\0place"].to_numpy()
     names = pl.Series("item", [item_name(plan, int(each)) for each in places], dtype=pl.String)
     shown = order_table.drop("\0place", *schema.series).insert_column(0, names)
@@ -465,6 +457,18 @@ def replenishment_report_data(
         missed=dict(plan.demand_forecast_.error),
         model=plan.demand_forecast_.model,
         aim=_replenishment_aim(plan),
+    )
+
+
+def urgent_first(orders: polars.DataFrame) -> polars.DataFrame:
+    """Sort orders of replenishment: what runs empty first, then what is likely to run out."""
+    return orders.sort(
+        "runs_empty",
+        "chance_of_running_out",
+        "order",
+        descending=[False, True, True],
+        nulls_last=True,
+        maintain_order=True,
     )
 
 

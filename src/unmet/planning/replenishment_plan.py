@@ -36,7 +36,7 @@ from unmet.planning.reading import (
     read_dates,
     require_columns,
 )
-from unmet.planning.schema import Schema, infer_schema, refuse_taken
+from unmet.planning.schema import Schema, given_columns, infer_schema, refuse_taken
 from unmet.progress import Step, silent
 from unmet.replenishment import StockState, SupplyRules, order_up_to, replenish
 from unmet.replenishment.levels import StockLevels
@@ -464,16 +464,7 @@ class ReplenishmentPlan(BaseEstimator):
         mine = [name for name in used if isinstance(name, str) and name in rows.columns]
         if self.on_hand is not None:
             require_columns(rows, [self.on_hand], "on_hand")
-        schema = infer_schema(
-            rows.drop(mine),
-            date=self.date,
-            series=self.series,
-            sales=self.sales,
-            sold_out=self.sold_out,
-            stock=self.stock,
-            price=self.price,
-            known=self.known_future,
-        )
+        schema = infer_schema(rows.drop(mine), **given_columns(self))
         refuse_taken(schema, (*ORDER_COLUMNS, *_OTHERS))
         if self.on_hand is not None and schema.sold_out is None and schema.stock is None:
             self.empty_tells = self.sold_out != ""

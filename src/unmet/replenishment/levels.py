@@ -48,12 +48,7 @@ class StockLevels:
 
     def columns(self) -> dict[str, Array]:
         """Columns with one entry for each series, ready for any table."""
-        return {
-            "reorder_point": self.reorder_point,
-            "order_up_to": self.order_up_to,
-            "minimum": self.minimum,
-            "lot": self.lot,
-        }
+        return dict(vars(self))
 
     def orders(self, position: ArrayLike) -> Array:
         """Say what to order at a position, before lots and minima."""
