@@ -15,7 +15,6 @@ from urllib.request import urlopen
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from unmet.app import WhatIf
-from unmet.app.whatif import Assumed
 from unmet.planning import DecisionPlan, example
 from unmet.planning.decision_report import command_of
 from unmet.planning.example import EXAMPLE
@@ -57,7 +56,7 @@ def main() -> None:
 def write_example_report(path: Path) -> Path:
     """Report of the bundled restaurant, as the page makes it."""
     tables = example()
-    assumed = Assumed(EXAMPLE["underage"], EXAMPLE["overage"])
+    assumed = {"underage": EXAMPLE["underage"], "overage": EXAMPLE["overage"]}
     outcome = WhatIf(DecisionPlan(**EXAMPLE), tables.sales).outcome(
         assumed, tables.truth, truth="demand"
     )

@@ -65,6 +65,8 @@ class ErrorCollector:
     Examples
     --------
     >>> wrong = ErrorCollector()
+    >>> wrong.ask(WholeNumber(1), "lead_time", 2)
+    2
     >>> wrong.ask(WholeNumber(1), "horizon", 0)
     >>> wrong.about_costs(None, underage=3, overage=None)
     >>> wrong.tell()
@@ -76,12 +78,13 @@ class ErrorCollector:
     def __init__(self) -> None:
         self.sentences: list[str] = []
 
-    def ask(self, read: Callable[..., Any], *words: Any, **more: Any) -> None:
-        """Call what refuses bad values, and keep its sentence."""
+    def ask(self, read: Callable[..., Any], *words: Any, **more: Any) -> Any:
+        """Give what was read; where it is refused, keep the sentence and give None."""
         try:
-            read(*words, **more)
+            return read(*words, **more)
         except UnmetError as error:
             self.sentences.append(str(error))
+            return None
 
     def about_costs(self, service_level: Any, **costs: Any) -> None:
         """Want two costs or a service level, but not both, and no cost alone."""

@@ -7,7 +7,7 @@ import sys
 import polars as pl
 import pytest
 
-from unmet.app.upload import MAX_BYTES, guess_plan, read_upload
+from unmet.app.upload import MAX_BYTES, guess_plan, read_uploaded
 from unmet.errors import InvalidInput
 from unmet.planning import DecisionPlan, example
 from unmet.planning.decision_report import command_of
@@ -47,9 +47,9 @@ def test_guesses_of_other_problems():
 
 
 def test_uploads():
-    told = read_upload("sales.csv", b"day;sales\nMon;1.501\n", decimal=",")
+    told = read_uploaded("sales.csv", b"day;sales\nMon;1.501\n", decimal=",").table
     assert told["sales"].to_list() == [1501]
-    table = read_upload("folder\\Sales (1).CSV", b"day;sales\nMon;1,5\nTue;2,5\n")
+    table = read_uploaded("folder\\Sales (1).CSV", b"day;sales\nMon;1,5\nTue;2,5\n").table
     assert table["sales"].to_list() == [1.5, 2.5]
 
 
@@ -67,7 +67,7 @@ def test_uploads():
 )
 def test_wrong_files_get_a_sentence_without_our_folders(name, data, sentence):
     with pytest.raises(InvalidInput) as caught:
-        read_upload(name, data)
+        read_uploaded(name, data)
     assert str(caught.value).startswith(sentence)
     assert "tmp" not in str(caught.value)
 
@@ -80,12 +80,12 @@ def test_a_file_that_ends_its_reader_does_not_end_the_page(tmp_path, monkeypatch
     monkeypatch.setattr(sys, "executable", str(dying))
     for name in ("a.xlsx", "a.parquet", "a.csv.gz"):
         with pytest.raises(InvalidInput, match=rf"^{name} cannot be read: the process that read"):
-            read_upload(name, b"whatever")
+            read_uploaded(name, b"whatever")
 
 
 def test_huge_files_are_refused():
     with pytest.raises(InvalidInput, match=r"huge.csv must not be larger than 50 MB, got 50 MB"):
-        read_upload("huge.csv", bytes(MAX_BYTES + 1))
+        read_uploaded("huge.csv", bytes(MAX_BYTES + 1))
 
 
 def test_commands_name_everything_that_a_plan_can_say():

@@ -9,14 +9,16 @@ pytest.importorskip("plotly", reason="plotly is not installed")
 import datetime
 import json
 import re
+from math import isnan, nan
 
 import polars as pl
 from shown_page import control, metrics, open_page, select, texts, upload
 from typer.testing import CliRunner
 
 from unmet.app.figures import item_figure
-from unmet.app.planning import ItemHistory
 from unmet.cli.main import app
+from unmet.report.charts import Item
+from unmet.report.labels import order_labels
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -150,17 +152,10 @@ def test_columns_that_are_equally_good_are_asked_for():
 
 
 def test_the_picture_of_an_item():
-    days = tuple(datetime.date(2024, 1, day) for day in (1, 2, 3))
-    item = ItemHistory(
-        days,
-        (3.0, None, 4.0),
-        (False, False, True),
-        (None, None, 5.5),
-        (datetime.date(2024, 1, 4),),
-        (6.0,),
-        pl.DataFrame(),
-    )
-    drawn = {each.name: each for each in item_figure(item).data}
-    assert list(drawn) == ["sold", "sold out", "probably asked for", "order"]
-    assert drawn["sold out"].x == ("2024-01-03",)
+    days = [datetime.date(2024, 1, day) for day in (1, 3)]
+    item = Item("bun", days, [3.0, 4.0], [nan, 5.5], [False, True], [days[-1]], [6.0])
+    drawn = {each.name: each for each in item_figure(item, order_labels("day")).data}
+    assert list(drawn) == ["sales", "demand, as expected", "sold out", "order"]
+    told = zip(drawn["sold out"].customdata, drawn["sold out"].y, strict=True)
+    assert [place for place, value in told if not isnan(value)] == ["3 Jan 2024"]
     assert drawn["order"].y == (6.0,)

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from unmet.app.planning import (
     OrderWhatIf,
-    Wanted,
     costs_by_model,
     first_guess,
     has_history,
@@ -51,7 +50,7 @@ def what_if(table):
 )
 def test_orders_are_those_of_the_plan(table, what_if, level, model):
     choice = type(what_if.quick)(model, "asked")
-    found = what_if.orders(Wanted(level), choice)
+    found = what_if.orders(choice, service_level=level)
     direct = OrderPlan(horizon=3, service_level=level, model=model).fit(table)
     assert found.orders().equals(direct.orders())
     assert found.explain().equals(direct.explain())
@@ -61,23 +60,27 @@ def test_all_models_are_compared_as_by_the_plan():
     pytest.importorskip("lightgbm", reason="lightgbm is not installed")
     table = sales_table(3, 45)
     what_if = OrderWhatIf(OrderPlan(horizon=3), table)
-    choice = what_if.compare(Wanted(0.8))
+    choice = what_if.compare(service_level=0.8)
     direct = OrderPlan(horizon=3, service_level=0.8).fit(table)
     assert choice == direct.choice_
-    assert what_if.orders(Wanted(0.8), choice).orders().equals(direct.orders())
+    assert what_if.orders(choice, service_level=0.8).orders().equals(direct.orders())
     shown = costs_by_model(choice)
     assert shown["all"].is_sorted()
     assert shown.height == len(choice.cost)
-    both = [what_if.orders(Wanted(0.8), type(choice)(name, "")) for name in ("linear", "boosted")]
+    both = [
+        what_if.orders(type(choice)(name, ""), service_level=0.8) for name in ("linear", "boosted")
+    ]
     line, trees = (each.orders()["order"].to_numpy() for each in both)
-    blend = what_if.orders(Wanted(0.8), type(choice)("blend", "")).orders()["order"].to_numpy()
+    blend = (
+        what_if.orders(type(choice)("blend", ""), service_level=0.8).orders()["order"].to_numpy()
+    )
     assert (np.abs(blend - (line + trees) / 2) <= 1.5).all()  # each is rounded to lots by itself
 
 
 def test_a_rate_that_nothing_tells():
     table = sales_table(flags=False)
     what_if = OrderWhatIf(OrderPlan(horizon=3), table)
-    none, some = (what_if.orders(Wanted(0.8, rate=rate)) for rate in (None, 0.3))
+    none, some = (what_if.orders(service_level=0.8, sellout_rate=rate) for rate in (None, 0.3))
     more, fewer = some.orders(), none.orders()
     assert more["order"].sum() > fewer["order"].sum()
     assert more["hidden_demand"].sum() > 0 == fewer["hidden_demand"].sum()
@@ -90,20 +93,20 @@ def test_a_rate_that_nothing_tells():
 
 
 def test_one_item(table, what_if):
-    plan = what_if.orders(Wanted(0.8))
+    plan = what_if.orders(service_level=0.8)
     place, name = what_if.items()[2]
     assert name == "002"
-    found = what_if.item(plan, place)
+    found, rows = what_if.item(plan, place)
     own = table.filter(pl.col("item") == "002")
-    assert list(found.sales) == own["sales"].to_list()
-    assert list(found.sold_out) == own["sold_out"].to_list()
-    assert list(found.orders) == plan.orders().filter(pl.col("item") == "002")["order"].to_list()
-    told = [place for place, each in enumerate(found.expected) if each is not None]
-    assert told
+    assert found.observed == own["sales"].to_list()
+    assert found.sold_out == own["sold_out"].to_list()
+    assert rows.equals(plan.orders().filter(pl.col("item") == "002"))
+    assert found.decided == rows["order"].to_list()
+    told = np.flatnonzero(~np.isnan(found.expected))
+    assert told.size
     assert all(
-        found.sold_out[place] and found.expected[place] > found.sales[place] for place in told
+        found.sold_out[place] and found.expected[place] > found.observed[place] for place in told
     )
-    assert len(found.last(10).dates) == len(found.last(10).expected) == 10
 
 
 def test_a_column_that_the_orders_have_themselves_is_refused(table):
@@ -146,7 +149,7 @@ def test_a_german_file_from_bytes_to_bytes():
         )
     assert file.table["Absatz"].to_list() == table["sales"].to_list()
     what_if = OrderWhatIf(OrderPlan(horizon=2), file.table)
-    order_table = what_if.orders(Wanted(0.8)).orders()
+    order_table = what_if.orders(service_level=0.8).orders()
     name, _, data = orders_file(order_table, "Umsätze.csv", file.dialect)
     assert name == "orders.csv"
     lines = data.decode("utf-8-sig").split("\r\n")
@@ -171,7 +174,7 @@ def test_orders_as_the_file_was():
 def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table.write_csv("my sales.csv")
-    plan = what_if.orders(Wanted(0.9))
+    plan = what_if.orders(service_level=0.9)
     command = plan_command(plan, what_if.schema, "my sales.csv")
     assert command == (
         "unmet plan 'my sales.csv' --horizon 3 --service-level 0.9 --model linear -o orders.csv"
@@ -183,7 +186,7 @@ def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch
 
 def test_the_command_says_what_differs_from_the_guess(table):
     what_if = OrderWhatIf(OrderPlan(horizon=3, lead_time=1, sold_out="", gaps="zero"), table)
-    plan = what_if.orders(Wanted(None, 3.0, 1.0, 0.2))
+    plan = what_if.orders(underage=3.0, overage=1.0, sellout_rate=0.2)
     words = shlex.split(
         plan_command(plan, infer_schema(table), "s.csv", future="f.csv", decimal=",")
     )

@@ -5,13 +5,16 @@ import polars as pl
 import pytest
 
 from unmet.app import WhatIf
-from unmet.app.whatif import Assumed
 from unmet.errors import InvalidInput, Unsupported
 from unmet.planning import DecisionPlan, evaluate, example
 from unmet.planning.example import EXAMPLE, Example
 from unmet.simulate import pricing, replacement, store10
 
 WORDS = {"observed": "sales", "features": ("weekday", "month", "category")}
+
+
+def costs(underage, overage, rate=None):
+    return {"underage": underage, "overage": overage, "sellout_rate": rate}
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +43,13 @@ def store_what_if(store):
 def test_other_costs_give_what_a_plan_gives_that_learns_anew(tables, restaurant):
     plan = DecisionPlan(**{**EXAMPLE, "underage": 7.0, "overage": 2.0}).fit(tables.sales)
     expected = plan.decide(tables.coming, 6, 12)
-    found = restaurant.outcome(Assumed(7.0, 2.0), tables.coming, step=6, lower=12)
+    found = restaurant.outcome(costs(7.0, 2.0), tables.coming, step=6, lower=12)
     np.testing.assert_array_equal(found.decisions.decision, expected.decision)
     np.testing.assert_array_equal(found.decisions.ignoring, expected.ignoring)
     assert found.diagnosis.stake == pytest.approx(plan.diagnosis_.stake)
     assert found.stake.total == pytest.approx(tables.coming.height * plan.diagnosis_.stake)
     assert found.plan.notes_ == plan.notes_
-    evaluated = restaurant.outcome(Assumed(7.0, 2.0), tables.truth, truth="demand").hindsight
+    evaluated = restaurant.outcome(costs(7.0, 2.0), tables.truth, truth="demand").hindsight
     evaluated = evaluate(plan, tables.truth, "demand")
     for method in ("ieo", "plan"):
         assert evaluated[method].cost == pytest.approx(evaluated[method].cost)
@@ -56,7 +59,7 @@ def test_other_costs_give_what_a_plan_gives_that_learns_anew(tables, restaurant)
 def test_rates_move_decisions_and_money_the_same_way(store, store_what_if):
     rows = store.head(50)
     found = [
-        store_what_if.outcome(Assumed(3.0, 1.0, rate=rate), rows, step=None)
+        store_what_if.outcome(costs(3.0, 1.0, rate), rows, step=None)
         for rate in (0.0, 0.2, 0.4, 0.6)
     ]
     means = [each.decisions.decision.mean() for each in found]
@@ -78,44 +81,44 @@ def test_the_rate_is_that_of_band_at(store, store_what_if):
 
 
 def test_a_rate_says_that_it_was_assumed(tables, restaurant):
-    counted = restaurant.outcome(Assumed(3.0, 1.0, rate=0.25), tables.coming)
+    counted = restaurant.outcome(costs(3.0, 1.0, 0.25), tables.coming)
     assert any("counted" in note for note in counted.notes)
     content = counted.report("command")
     assert content.answer[1] == "25% of the rows hide demand, as you assumed."
     assert content.assumed == 0.25
     assert counted.report("command").stake == counted.stake
     assert counted.diagnosis.share_censored > 0.35
-    assert not restaurant.outcome(Assumed(3.0, 1.0), tables.coming).notes
+    assert not restaurant.outcome(costs(3.0, 1.0), tables.coming).notes
 
 
 @pytest.mark.parametrize("rate", [0.33, -0.1, 0.75])
 def test_other_rates_are_refused(store, store_what_if, rate):
     with pytest.raises(InvalidInput, match="rate must be one of"):
-        store_what_if.outcome(Assumed(3.0, 1.0, rate=rate), store.head(3))
+        store_what_if.outcome(costs(3.0, 1.0, rate), store.head(3))
 
 
 def test_costs_by_row(store):
     table = store.head(300).with_columns(pl.Series("cost", np.where(np.arange(300) % 2, 9.0, 2.0)))
     plan = DecisionPlan(**WORDS, underage_column="cost", overage=1.0)
     what_if = WhatIf(plan, table)
-    found = what_if.outcome(Assumed(overage=1.0), table.head(20), truth="demand")
+    found = what_if.outcome({"overage": 1.0}, table.head(20), truth="demand")
     expected = plan.fit(table).decide(table.head(20))
     np.testing.assert_array_equal(found.decisions.decision, expected.decision)
     assert found.hindsight["plan"].cost == pytest.approx(
         evaluate(plan, table.head(20), "demand")["plan"].cost
     )
     with pytest.raises(InvalidInput, match="overage must be that of the plan"):
-        what_if.outcome(Assumed(overage=2.0), table.head(20))
+        what_if.outcome({"overage": 2.0}, table.head(20))
 
 
 @pytest.mark.slow
 def test_many_rows_are_sampled_and_said_to_be(store):
     plan = DecisionPlan(**WORDS, underage=3.0, overage=1.0)
     what_if = WhatIf(plan, store, max_rows=300)
-    found = what_if.outcome(Assumed(3.0, 1.0), store.head(40))
+    found = what_if.outcome(costs(3.0, 1.0), store.head(40))
     assert what_if.sampled
     assert any("300 of 500 rows" in note for note in found.notes)
-    whole = WhatIf(plan, store, max_rows=None).outcome(Assumed(3.0, 1.0), store.head(40))
+    whole = WhatIf(plan, store, max_rows=None).outcome(costs(3.0, 1.0), store.head(40))
     assert not any("For speed" in note for note in whole.notes)
     assert found.decisions.decision.mean() == pytest.approx(
         whole.decisions.decision.mean(), rel=0.1
@@ -135,11 +138,11 @@ def test_prices():
     plan = DecisionPlan("offer", names, underage=2.0, overage=5.0, **words)
     what_if = WhatIf(DecisionPlan("offer", names, underage=1.0, overage=1.0, **words), table)
     assert what_if.rates is None
-    found = what_if.outcome(Assumed(2.0, 5.0), table.head(30), step=None)
+    found = what_if.outcome(costs(2.0, 5.0), table.head(30), step=None)
     expected = plan.fit(table).decide(table.head(30), None)
     np.testing.assert_array_equal(found.decisions.decision, expected.decision)
     with pytest.raises(Unsupported, match="limits"):
-        what_if.outcome(Assumed(2.0, 5.0, rate=0.2), table.head(30))
+        what_if.outcome(costs(2.0, 5.0, 0.2), table.head(30))
 
 
 @pytest.mark.slow
@@ -147,7 +150,7 @@ def test_prices_of_most_revenue():
     table, names = offers()
     words = {"problem": "pricing", "accepted_column": "accepted", "goal": "revenue"}
     what_if = WhatIf(DecisionPlan("offer", names, **words), table)
-    found = what_if.outcome(Assumed(unit_cost=20.0), table.head(30), step=None)
+    found = what_if.outcome({"unit_cost": 20.0}, table.head(30), step=None)
     expected = (
         DecisionPlan("offer", names, unit_cost=20.0, **words)
         .fit(table)
@@ -167,7 +170,7 @@ def test_ages(features):
     words = {"problem": "replacement", "censored_column": "suspended"}
     plan = DecisionPlan("time", features, planned=2.0, failure=9.0, **words)
     what_if = WhatIf(DecisionPlan("time", features, planned=1.0, failure=8.0, **words), table)
-    found = what_if.outcome(Assumed(planned=2.0, failure=9.0), table.head(20), step=None)
+    found = what_if.outcome({"planned": 2.0, "failure": 9.0}, table.head(20), step=None)
     expected = plan.fit(table).decide(table.head(20), None)
     np.testing.assert_allclose(found.decisions.decision, expected.decision, rtol=1e-9)
     np.testing.assert_allclose(found.decisions.ignoring, expected.ignoring, rtol=1e-9)

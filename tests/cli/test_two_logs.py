@@ -8,7 +8,7 @@ from datetime import date
 import polars as pl
 import pytest
 
-from unmet.cli.log import LogFiles
+from unmet.cli.output import write_log
 from unmet.planning import DecisionLog
 
 
@@ -40,14 +40,16 @@ def test_a_command_keeps_what_was_entered_while_it_learned(tmp_path):
     path = tmp_path / "log.parquet"
     before = entered("tea", 4.0)
     DecisionLog(["item"]).suggested(before).write(path)
-    mine = LogFiles(path, None)
-    mine._entered.append(lambda log: log.changed(entered("tea", 6.0)))  # as --decided does
-    read = mine._entered[0](DecisionLog.read(path, ["item"]))
+
+    def enter(log):  # as --decided does
+        return log.changed(entered("tea", 6.0))
+
+    enter(DecisionLog.read(path, ["item"]))
     other = DecisionLog.read(path, ["item"]).changed(
         pl.DataFrame({"item": ["tea"], "date": [date(2024, 1, 2)], "delivered": [5.0]})
     )
     other.suggested(entered("milk", 9.0)).write(path)
-    assert mine.write(read, entered("rolls", 7.0), "date") == [path]
+    assert write_log(path, ["item"], enter, entered("rolls", 7.0), "date") == path
     found = DecisionLog.read(path, ["item"]).table.sort("item")
     assert found.select("item", "suggested", "decided", "delivered").rows() == [
         ("milk", 9.0, None, None),

@@ -221,23 +221,24 @@ def allocate(
         names,
     )
     _check_feasible(problem)
-    solved = solve_continuous(problem) if problem.room.step is None else solve_lots(problem)
-    paid, free = problem.expected_cost(solved.decision), problem.expected_cost(solved.free)
+    solve = solve_continuous if problem.room.step is None else solve_lots
+    decision, free, price, gap, binds = solve(problem)
+    paid = problem.expected_cost(decision)
 
     def plain(values: NDArray[Any]) -> Any:
         return values if names is not None else values[0].item()
 
     return Allocation(
-        decision=solved.decision,
-        unconstrained=solved.free,
+        decision=decision,
+        unconstrained=free,
         cost=paid,
         expected_cost=float(paid.sum()),
-        unconstrained_cost=float(free.sum()),
+        unconstrained_cost=float(problem.expected_cost(free).sum()),
         budget=plain(problem.budget),
-        used=plain(problem.used(solved.decision)),
-        shadow_price=plain(solved.price),
-        binds=plain(solved.binds),
-        gap=plain(solved.gap),
+        used=plain(problem.used(decision)),
+        shadow_price=plain(price),
+        binds=plain(binds),
+        gap=plain(gap),
         groups=names,
     )
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,19 +117,10 @@ class AllocationProblem:
         return self.truth.expected_cost(decision, self.below, self.above)
 
 
-class Solved(NamedTuple):
-    """Decisions and their proof."""
-
-    decision: Array
-    """Shape (n_products,)."""
-    free: Array
-    """What the products would get if no budget bound; shape (n_products,)."""
-    price: Array
-    """Of a unit of each budget; shape (n_budgets,)."""
-    gap: Array
-    """Bound on how far the expected cost of each budget's products is from the optimum."""
-    binds: NDArray[np.bool_]
-    """Shape (n_budgets,)."""
+Solved = tuple[Array, Array, Array, Array, NDArray[np.bool_]]
+"""Decisions, and what products would get if no budget bound, (n_products,); the price of a unit of
+each budget, how far at most the cost of its products is from the optimum, and whether it binds,
+(n_budgets,)."""
 
 
 @dataclass
@@ -285,7 +276,7 @@ def solve_continuous(problem: AllocationProblem) -> Solved:
         if not (excess > 0).any():
             break
         share = np.maximum(share - 2.0 * np.maximum(excess, 0.0) / span, 0.0)
-    return Solved(np.asarray(decision), bracket.free, bracket.price, bracket.gap, bracket.binds)
+    return np.asarray(decision), bracket.free, bracket.price, bracket.gap, bracket.binds
 
 
 def _search(problem: AllocationProblem, tolerance: float) -> Bracket:
@@ -396,12 +387,12 @@ def solve_lots(problem: AllocationProblem) -> Solved:
     )
     count, price, gap = _take_best(lots, bracket)
     gap = gap - _take_smaller(lots, count)
-    return Solved(
-        decision=lots.decision(count),
-        free=lots.decision(bracket.free),
-        price=np.where(bracket.binds, price, 0.0),
-        gap=np.where(bracket.binds, np.maximum(gap, 0.0), 0.0),
-        binds=bracket.binds,
+    return (
+        lots.decision(count),
+        lots.decision(bracket.free),
+        np.where(bracket.binds, price, 0.0),
+        np.where(bracket.binds, np.maximum(gap, 0.0), 0.0),
+        bracket.binds,
     )
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from unmet.app.components import offer, plain
+from unmet.app.cache import FITS
 from unmet.app.planning import has_history
 from unmet.app.upload import MAX_MEGABYTES, guess_plan, guess_truth, read_uploaded
-from unmet.app.whatif import Assumed
 from unmet.bands.diagnosis import RATES
 from unmet.errors import InvalidInput
 from unmet.planning import example
@@ -23,8 +23,10 @@ from unmet.report.labels import labels_for
 
 if TYPE_CHECKING:
     import polars
+    from plotly.graph_objects import Figure
 
     from unmet.planning import Schema
+
 
 PROBLEMS = {"newsvendor": "Orders", "pricing": "Prices", "replacement": "Ages of replacement"}
 LAST_ROWS = 100  # decided on where nobody says which rows are to come
@@ -354,7 +356,7 @@ def beside(source: Source, label: str, about: str, key: str) -> tuple[Any, str |
     return table, brought.name, sha256(data).hexdigest()
 
 
-def move(choice: PageChoice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:
+def move(choice: PageChoice, *, rates: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     """Show the sliders that matter for the problem, and read them: what is assumed, and lots."""
     problem, largest = choice.labels["problem"], choice.largest_cost
     assumed: dict[str, Any] = {}
@@ -370,7 +372,7 @@ def move(choice: PageChoice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:
         if rates:
             labels = labels_for(problem)
             with wide[2]:
-                assumed["rate"] = st.select_slider(
+                assumed["sellout_rate"] = st.select_slider(
                     f"Assumed {labels.rate}",
                     [None, *RATES],
                     None,
@@ -389,4 +391,84 @@ def move(choice: PageChoice, *, rates: bool) -> tuple[Assumed, dict[str, Any]]:
             )
         with fifth:
             lower = st.number_input("At least", 0.0, 1e12, 0.0, key=f"{problem}-lower")
-    return Assumed(**assumed), {"step": lots or None, "lower": lower}
+    return assumed, {"step": lots or None, "lower": lower}
+
+
+# --- What both ways of the page show alike.
+
+
+_Result = TypeVar("_Result")
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+STYLE = """<style>
+[data-testid="stMainBlockContainer"] { padding: 3rem 2.5rem 3rem; max-width: 84rem; }
+@media (max-width: 640px) {
+  [data-testid="stMainBlockContainer"] { padding: 3rem 1rem 2rem; }
+  .st-key-figures [data-testid="stColumn"] { min-width: calc(50% - 1rem); flex: 1 1 0; }
+}
+</style>"""
+"""Narrow margins on a phone, and two key figures beside each other."""
+
+
+def plain(text: str) -> str:
+    r"""Escape text for Markdown: no link, plot or tag of it comes alive.
+
+    Examples
+    --------
+    >>> print(plain("![x](http://a)"))
+    \!\[x\]\(http\:\/\/a\)
+    """
+    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+
+
+def shared(key: str, doing: str, make: Callable[[], _Result]) -> _Result:
+    """Give what all users of the same table share, and show who waits that and for how many.
+
+    Parameters
+    ----------
+    key : str
+        Says all that the result follows from.
+    doing : str
+        What is being done, such as "Learning from the past".
+    make : callable
+    """
+    place = st.empty()
+
+    def tell(before: int) -> None:
+        others = {0: "", 1: ": 1 other user is before you"}
+        said = others.get(before, f": {before} others are before you")
+        place.info(f"{doing} …{said}", icon="⏳")
+
+    with st.spinner(f"{doing} …"):
+        found = FITS.get(key, make, tell)
+    place.empty()
+    return found
+
+
+def listed(sentences: Iterable[str]) -> None:
+    """Show sentences as a list, each of them once."""
+    kept = dict.fromkeys(sentences)
+    if kept:
+        st.markdown("\n".join(f"- {plain(each)}" for each in kept))
+
+
+def chart(figure: Figure, finding: str, key: str) -> None:
+    """Show a figure, and in labels what it shows."""
+    st.plotly_chart(figure, theme=None, key=key, alt=finding, config={"displayModeBar": False})
+    st.caption(plain(finding))
+
+
+def key_figures(shown: Iterable[tuple[str, str, str]]) -> None:
+    """Show the numbers that stand at the top: name, value and what it means."""
+    kept = list(shown)
+    with st.container(key="figures"):
+        for place, (name, value, meaning) in zip(st.columns(len(kept)), kept, strict=True):
+            with place, st.container(border=True, height="stretch"):
+                st.metric(name, value)
+                st.caption(plain(meaning) or "&nbsp;")
+
+
+def offer(
+    label: str, make: Callable[[], str | bytes], name: str, mime: str = "text/csv", **look: Any
+) -> None:
+    """Offer a file that is made when somebody asks for it."""
+    st.download_button(label, make, file_name=name, mime=mime, on_click="ignore", key=name, **look)

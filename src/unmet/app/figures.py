@@ -18,15 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from unmet.bands import Diagnosis
 from unmet.bands.constants import LABELS_APART
 from unmet.bands.plots import Chart, Line, quantile_chart, rate_charts
-from unmet.errors import InvalidInput, MissingPackage
-from unmet.report.charts import decisions_chart
-from unmet.report.labels import by_time, capital, labels_for
+from unmet.errors import MissingPackage
+from unmet.report.charts import Item, decisions_chart, item_chart
+from unmet.report.labels import Labels, capital, labels_for
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
     from polars import DataFrame
-
-    from unmet.app.planning import ItemHistory
 
 Colors: TypeAlias = dict[str, str]
 
@@ -84,60 +82,16 @@ def decisions_figure(
     -------
     plotly.graph_objects.Figure
     """
-    if "decision" not in decisions.columns or not decisions.height:
-        raise InvalidInput("decisions must have a column 'decision' and a row, got none.")
-    look, labels = colors(dark), labels_for(problem)
-    series = {"decision": (labels.decision, look["truth"])}
-    if "ignoring" in decisions.columns:
-        series["ignoring"] = (labels.ignoring, look["seen"])
-    figure: Figure = drawing().Figure(layout=_base(look, 360))
-    times = by_time(decisions, labels)
-    if times is not None:
-        table = times[0]
-        # text, because plotly would shift times that carry a zone
-        dates = [str(each) for each in table.to_series().to_list()]
-        for column, (name, color) in series.items():
-            dash = "solid" if column == "decision" else "dash"
-            figure.add_scatter(
-                x=dates,
-                y=table[column].to_list(),
-                mode="lines" if len(dates) > 40 else "lines+markers",
-                line={"color": color, "width": 2, "dash": dash},
-                name=name,
-                hovertemplate="%{x}: %{y:,.4~g}<extra>" + name + "</extra>",
-            )
-        how = f"{labels.amount} a date, all rows" if labels.added_up else f"mean {labels.amount}"
-        across = _axis(look, type="date", tickformat=None, nticks=5, tickangle=0)
-        return figure.update_layout(xaxis=across, yaxis=_axis(look, how), margin_b=70)
-    counted = {line.label: line for line in decisions_chart(decisions, labels).lines}
-    for column, (name, color) in series.items():
-        solid, edges = column == "decision", counted[name].x
-        figure.add_bar(
-            x=[0.5 * (low + high) for low, high in pairwise(edges)],
-            y=list(counted[name].y),
-            width=edges[1] - edges[0],
-            customdata=[f"{low:,.6g} to {high:,.6g}" for low, high in pairwise(edges)],
-            name=name,
-            marker={
-                "color": color if solid else "rgba(0,0,0,0)",
-                "opacity": 0.8 if solid else 1.0,
-                "pattern": {"shape": "" if solid else "\\", "fgcolor": color, "solidity": 0.3},
-                "line": {"color": color, "width": 1.5},
-            },
-            hovertemplate="%{customdata}: %{y:,} rows<extra>" + name + "</extra>",
-        )
-    across = _axis(look, labels.decision)
-    return figure.update_layout(
-        barmode="overlay", bargap=0, xaxis=across, yaxis=_axis(look, "rows"), margin_b=80
-    )
+    return _charts(colors(dark), 360, decisions_chart(decisions, labels_for(problem)))
 
 
-def item_figure(item: ItemHistory, *, dark: bool = False) -> Figure:
+def item_figure(item: Item, labels: Labels, *, dark: bool = False) -> Figure:
     """Draw what an item sold, what sold-out days hid, and what is ordered for the coming days.
 
     Parameters
     ----------
-    item : ItemHistory
+    item : Item
+    labels : Labels
     dark : bool, default=False
         Colours for a dark background.
 
@@ -145,47 +99,7 @@ def item_figure(item: ItemHistory, *, dark: bool = False) -> Figure:
     -------
     plotly.graph_objects.Figure
     """
-    look = colors(dark)
-    days, coming = [str(each) for each in item.dates], [str(each) for each in item.coming]
-    hover = "%{x|%a %d %b}: %{y:,.4~g}<extra>"
-    figure: Figure = drawing().Figure(layout=_base(look, 380))
-    figure.add_scatter(
-        x=days,
-        y=list(item.sales),
-        mode="lines",
-        line={"color": look["other"], "width": 1.5},
-        name="sold",
-        hovertemplate=hover + "sold</extra>",
-    )
-    marked = [place for place, out in enumerate(item.sold_out) if out]
-    if marked:
-        figure.add_scatter(
-            x=[days[place] for place in marked],
-            y=[item.sales[place] for place in marked],
-            mode="markers",
-            marker={"color": look["seen"], "size": 7, "symbol": "circle"},
-            name="sold out",
-            hovertemplate=hover + "sold, then nothing was left</extra>",
-        )
-    if any(each is not None for each in item.expected):
-        figure.add_scatter(
-            x=days,
-            y=list(item.expected),
-            mode="markers",
-            marker={"color": look["truth"], "size": 7, "symbol": "diamond-open"},
-            name="probably asked for",
-            hovertemplate=hover + "probably asked for</extra>",
-        )
-    figure.add_bar(
-        x=coming,
-        y=list(item.orders),
-        marker={"color": look["cost"], "opacity": 0.75},
-        name="order",
-        hovertemplate=hover + "order</extra>",
-    )
-    across = _axis(look, type="date", tickformat=None, nticks=6, tickangle=0)
-    upward = _axis(look, "units a day", rangemode="tozero")
-    return figure.update_layout(xaxis=across, yaxis=upward, margin_b=70)
+    return _charts(colors(dark), 380, item_chart(item, labels, few=True))
 
 
 def diagnosis_figure(
@@ -295,18 +209,23 @@ def _charts(look: Colors, height: int, *charts: Chart) -> Figure:
             traces += _range(look, *chart.area, f"y{upper}")
         for line in chart.lines:
             trace = {"type": "scatter", "x": list(line.x), "y": list(line.y), "name": line.label}
+            places, steps = list(line.places), {}
+            if line.stepped:  # each value holds between two places
+                trace["x"] = [0.5 * (low + high) for low, high in pairwise(line.x)]
+                places = [f"{low:,.6g} to {high:,.6g}" for low, high in pairwise(line.x)]
+                steps = {"mode": "lines", "line_shape": "hvh"}
             hover: dict[str, Any] = {
                 "hovertemplate": _HOVER.get(line.role),
                 "yaxis": f"y{upper}",
             }
-            if line.places:
+            if places:
                 value = "%{y:.0%}" if chart.shares else "%{y:,.4~g}"
                 hover |= {
-                    "customdata": list(line.places),
+                    "customdata": places,
                     "hovertemplate": f"%{{customdata}}: {value}<extra>{plain(line.label)}</extra>",
                 }
             many = {"line_width": 1.5, "marker_size": 5} if len(line.x) > _MANY else {}
-            traces.append(trace | hover | styles[line.role] | many)
+            traces.append(trace | hover | styles[line.role] | many | steps)
     figure: Figure = drawing().Figure(traces, layout)
     return figure
 
@@ -327,9 +246,10 @@ def _styles(look: Colors) -> dict[str, dict[str, Any]]:
             "marker": {"size": 8, "symbol": "square"},
         },
         "sold out": {"mode": "markers", "marker": {"color": look["seen"], "size": 7}},
-        "order": {
-            "mode": "markers",
-            "marker": {"size": 10, "symbol": "square", "color": look["cost"]},
+        "order": both
+        | {
+            "line": {"color": look["cost"], "width": 2},
+            "marker": {"size": 8, "symbol": "square"},
         },
     }
 

@@ -8,12 +8,21 @@ import numpy as np
 import streamlit as st
 
 from unmet.app import figures
-from unmet.app.components import chart, key_figures, listed, offer, plain, shared
-from unmet.app.controls import NONE, Asked, Source, beside, one_column
+from unmet.app.controls import (
+    NONE,
+    Asked,
+    Source,
+    beside,
+    chart,
+    key_figures,
+    listed,
+    offer,
+    one_column,
+    plain,
+    shared,
+)
 from unmet.app.planning import (
-    ItemHistory,
     OrderWhatIf,
-    Wanted,
     by_day,
     costs_by_model,
     first_guess,
@@ -29,6 +38,8 @@ from unmet.planning import OrderPlan, ReplenishmentPlan, Schema, infer_schema
 from unmet.planning.order_plan import ChosenModel
 from unmet.planning.panel import GAPS
 from unmet.planning.schema import holds_flags
+from unmet.report.labels import order_labels
+from unmet.report.orders import item_finding
 
 if TYPE_CHECKING:
     import polars
@@ -36,7 +47,6 @@ if TYPE_CHECKING:
 _RATES = (None, *(place / 20 for place in range(17)))
 _MAX_ITEMS = 1_000  # that one chooses from; a search finds the others
 _MAX_ROWS = 2_000  # of the table that is shown; the file has all
-_SHOWN_DAYS = 120  # of the past of an item
 _GAPS = dict(zip(GAPS, ("found out", "unknown", "nothing sold"), strict=True))
 
 
@@ -52,15 +62,15 @@ def show_orders(source: Source) -> None:
         "From what was sold to what to order: with what sold-out days hid, and with as much safety "
         "as you ask for."
     )
-    horizon, lead_time, wanted, compared = _controls(source, asked)
+    horizon, lead_time, moved, compared = _controls(source, asked)
     plan = OrderPlan(horizon=horizon, lead_time=lead_time, **asked.labels)
     key = f"{asked.key} {horizon} {lead_time}"
     what_if = _learn(key, plan, source.file.table, asked.future)
-    choice = _compare(key, what_if, wanted) if compared else what_if.quick
+    choice = _compare(key, what_if, moved) if compared else what_if.quick
     decided = shared(
-        f"orders {key} {wanted} {choice.model}",
+        f"orders {key} {moved} {choice.model}",
         "Deciding",
-        lambda: what_if.orders(wanted, choice),
+        lambda: what_if.orders(choice, **moved),
     )
     order_table = decided.orders()
     key_figures(_key_figures(decided, asked.weeks))
@@ -198,7 +208,7 @@ def _country(key: str) -> str | None:
 # --- What is moved.
 
 
-def _controls(source: Source, asked: Asked) -> tuple[int, int, Wanted, bool]:
+def _controls(source: Source, asked: Asked) -> tuple[int, int, dict[str, Any], bool]:
     """Show horizon and service level first, then what matters less often."""
     key, unit = source.key, asked.unit
     unknown = not asked.labels["sold_out"] and not asked.labels["stock"]
@@ -237,18 +247,18 @@ def _controls(source: Source, asked: Asked) -> tuple[int, int, Wanted, bool]:
             )
             by_costs = st.toggle("Costs instead of a service level", key=f"{key}-costs")
         with second:
-            wanted = _costs(key, rate) if by_costs else Wanted(service_level(key, unit), rate=rate)
-    return int(horizon), int(lead_time), wanted, compared
+            costs = _costs(key) if by_costs else {"service_level": service_level(key, unit)}
+    return int(horizon), int(lead_time), {**costs, "sellout_rate": rate}, compared
 
 
-def _costs(key: str, rate: float | None) -> Wanted:
+def _costs(key: str) -> dict[str, float]:
     left, right = st.columns(2)
     with left:
         under = st.number_input("A unit too little costs", 0.01, 1e9, 3.0, key=f"{key}-underage")
     with right:
         over = st.number_input("A unit too much costs", 0.01, 1e9, 1.0, key=f"{key}-overage")
     st.caption(f"Demand is then met on {under / (under + over):.0%} of the days.")
-    return Wanted(None, float(under), float(over), rate)
+    return {"underage": float(under), "overage": float(over)}
 
 
 def _learn(
@@ -260,10 +270,10 @@ def _learn(
     )
 
 
-def _compare(key: str, what_if: OrderWhatIf, wanted: Wanted) -> ChosenModel:
+def _compare(key: str, what_if: OrderWhatIf, moved: dict[str, Any]) -> ChosenModel:
     """Compare once, at the service level at which it is first asked for."""
     doing = "Comparing all models on the last weeks"
-    return shared(f"backtest {key}", doing, lambda: what_if.compare(wanted))
+    return shared(f"backtest {key}", doing, lambda: what_if.compare(**moved))
 
 
 # --- What is shown.
@@ -324,11 +334,11 @@ def _item(what_if: OrderWhatIf, plan: OrderPlan, find: str) -> None:
     place = next(iter(names))
     if schema.series:
         place = st.selectbox("Item", list(names), format_func=names.__getitem__, key="item")
-    found = what_if.item(plan, place)
-    shown = found.last(_SHOWN_DAYS)
+    item, rows = what_if.item(plan, place)
+    shown = order_labels("day" if plan.panel_.step == 1 else "week")
     dark = st.context.theme.type == "dark"
-    chart(figures.item_figure(shown, dark=dark), _finding(shown), "chart-item")
-    parts = found.rows.drop(schema.series).rename(
+    chart(figures.item_figure(item, shown, dark=dark), item_finding(item, shown), "chart-item")
+    parts = rows.drop(schema.series).rename(
         {"usual_sales": "usual sales", "hidden_demand": "hidden demand", "based_on": "based on"}
     )
     config = {
@@ -340,24 +350,6 @@ def _item(what_if: OrderWhatIf, plan: OrderPlan, find: str) -> None:
     }
     tall = min(38 + 35 * parts.height, 330)
     st.dataframe(parts, column_config=config, height=tall, hide_index=True, key="parts")
-
-
-def _finding(item: ItemHistory) -> str:
-    """Say what the chart of an item shows."""
-    sold = [each for each in item.sales if each is not None]
-    mean = float(np.mean(sold)) if sold else 0.0
-    ordered = float(np.mean(item.orders)) if item.orders else 0.0
-    said = f"On average {mean:,.1f} sold and {ordered:,.1f} ordered a day."
-    if any(item.sold_out):
-        said += f" It sold out on {sum(item.sold_out)} of {len(sold)} days."
-    hidden = [
-        high - low
-        for high, low in zip(item.expected, item.sales, strict=True)
-        if high is not None and low is not None
-    ]
-    if hidden:
-        said += f" On such a day about {np.mean(hidden):,.1f} more were probably asked for."
-    return said
 
 
 def _notes(source: Source, plan: OrderPlan) -> None:

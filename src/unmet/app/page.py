@@ -12,8 +12,19 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from unmet.app import figures
-from unmet.app.components import STYLE, chart, key_figures, listed, offer, plain, shared
-from unmet.app.controls import PageChoice, bring, choose, move
+from unmet.app.controls import (
+    STYLE,
+    PageChoice,
+    bring,
+    chart,
+    choose,
+    key_figures,
+    listed,
+    move,
+    offer,
+    plain,
+    shared,
+)
 from unmet.app.orders import show_orders
 from unmet.app.planning import on_the_page
 from unmet.app.whatif import MAX_ROWS, Outcome, WhatIf
@@ -77,7 +88,7 @@ def _answer(choice: PageChoice) -> None:
     moved = None
     if any(choice.labels.get(f"{name}_column") for name in ("underage", "overage")):
         moved = move(choice, rates=choice.labels.get("accepted_column") is None)
-        costs = {name: getattr(moved[0], name) for name in costs}
+        costs = {name: moved[0][name] for name in costs}
     plan = DecisionPlan(**choice.labels, **costs)
     what_if = _learn(choice.key, choice.all_rows, plan, choice.table)
     assumed, lots = moved or move(choice, rates=what_if.rates is not None)

@@ -7,13 +7,11 @@ streamlit.
 
 from __future__ import annotations
 
-import datetime
 import re
 import shlex
 import threading
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Self
@@ -27,17 +25,17 @@ from unmet.errors import InvalidInput
 from unmet.models.base import one_blas_thread
 from unmet.planning import OrderPlan, ReplenishmentPlan, Schema, infer_schema
 from unmet.planning.dialect import Dialect, as_bytes
-from unmet.planning.order_plan import SERVICE_LEVEL, ChosenModel
+from unmet.planning.order_plan import ChosenModel
+from unmet.planning.order_report import PARTS, item_name
 from unmet.planning.panel import Panel
 from unmet.planning.panel_models import LABELS, PanelModel, TrainingSet
 from unmet.planning.reading import read_dates, write_excel
 from unmet.planning.schema import NAMES, date_columns, is_id, named
 from unmet.progress import Step, silent
+from unmet.report.charts import Item
 
 if TYPE_CHECKING:
     import polars
-
-    from unmet.arrays import Array
 
 QUICK = "linear"
 """The candidate that answers first where nothing is compared: on 100 series × 90 days it is learned
@@ -49,6 +47,7 @@ _ANY_LEVEL = (
 )  # candidates that learn the same whatever is asked of them
 _OPTION = re.compile(r"\s*\(--[a-z-]+[^()]*\)")
 _COLUMNS = ("date", "series", "sales", "sold_out", "stock", "price")
+_MOVED = dict.fromkeys(("service_level", "underage", "overage", "sellout_rate"))
 _LONG_AGO = 300  # days from which a date needs its year
 
 
@@ -128,35 +127,6 @@ def on_the_page(sentence: str) -> str:
 # --- Learning once, deciding often.
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What can be moved without learning anew.
-
-    Attributes
-    ----------
-    service_level : float or None
-        Share of days on which demand is to be met; None where costs say it.
-    underage, overage : float or None
-        Cost of a unit too little and too much.
-    rate : float or None
-        Share of days that sold out, where no column tells.
-    """
-
-    service_level: float | None = SERVICE_LEVEL
-    underage: float | None = None
-    overage: float | None = None
-    rate: float | None = None
-
-    def words(self) -> dict[str, float | None]:
-        """Labels of a `OrderPlan`."""
-        return {
-            "service_level": self.service_level,
-            "underage": self.underage,
-            "overage": self.overage,
-            "sellout_rate": self.rate,
-        }
-
-
 class OrderWhatIf:
     """A history of sales of which orders at any service level can be asked.
 
@@ -172,14 +142,14 @@ class OrderWhatIf:
     --------
     >>> from unmet.planning import OrderPlan, example
     >>> what_if = OrderWhatIf(OrderPlan(horizon=2), example().sales.tail(500))
-    >>> low, high = (what_if.orders(Wanted(level)).orders() for level in (0.7, 0.97))
+    >>> low, high = (what_if.orders(service_level=level).orders() for level in (0.7, 0.97))
     >>> bool(low["order"].sum() < high["order"].sum())
     True
     """
 
     def __init__(self, plan: OrderPlan, table: Any, *, future: Any = None) -> None:
         self._plan = _Remembering(**plan.get_params())
-        self._plan.set_params(**Wanted().words(), model="auto").fit(table, future=future)
+        self._plan.set_params(**_MOVED, model="auto").fit(table, future=future)
 
     @property
     def panel(self) -> Panel:
@@ -197,28 +167,30 @@ class OrderWhatIf:
         at_once = ChosenModel(QUICK, f"Orders follow {LABELS[QUICK]}, which is learned at once.")
         return self._plan.short() or at_once
 
-    def compare(self, wanted: Wanted) -> ChosenModel:
-        """Compare all candidates on the last weeks, as `unmet plan` does."""
-        return self._plan.at(wanted.words()).backtest()
+    def compare(self, **moved: float | None) -> ChosenModel:
+        """Compare all candidates on the last weeks, as `unmet plan` does; costs as for `orders`."""
+        return self._plan.at(**moved).backtest()
 
-    def orders(self, wanted: Wanted, choice: ChosenModel | None = None) -> OrderPlan:
+    def orders(self, choice: ChosenModel | None = None, **moved: float | None) -> OrderPlan:
         """Decide.
 
         Parameters
         ----------
-        wanted : Wanted
         choice : ChosenModel, optional
             Which candidate decides; by default the quick one.
+        **moved
+            What can be moved without learning anew, as for `OrderPlan`: `service_level`, or
+            `underage` and `overage`; and `sellout_rate`, where no column tells.
 
         Returns
         -------
         OrderPlan
             Fitted.
         """
-        return self._plan.at(wanted.words()).decided(choice or self.quick)
+        return self._plan.at(**moved).decided(choice or self.quick)
 
-    def item(self, plan: OrderPlan, place: int) -> ItemHistory:
-        """Give what one series has sold and is to be ordered.
+    def item(self, plan: OrderPlan, place: int) -> tuple[Item, polars.DataFrame]:
+        """Give what one series has sold and is to be ordered, and its rows of the orders.
 
         Parameters
         ----------
@@ -228,24 +200,24 @@ class OrderWhatIf:
             Of the series in the panel.
         """
         panel, schema = plan.panel_, plan.schema_
-        dates = panel.date(np.arange(panel.n_days)).tolist()
-        sold = panel.observed[place]
-        hidden = None if panel.hidden is None else panel.hidden[place] == 1.0
+        sold, seen = panel.observed[place], ~np.isnan(panel.observed[place])
+        hidden = np.zeros(sold.size) if panel.hidden is None else panel.hidden[place]
         demand = self._plan.training.demand[place]
-        imputed = demand > sold  # False where nothing was seen
         rows = plan.orders()
         for name in schema.series:
             assert panel.keys is not None
             rows = rows.filter(rows[name] == panel.keys[name][place])
-        return ItemHistory(
-            dates=tuple(dates),
-            sales=_known(sold),
-            sold_out=tuple([False] * len(dates) if hidden is None else hidden.tolist()),
-            expected=_known(np.where(imputed, demand, np.nan)),
-            coming=tuple(rows[schema.date].to_list()),
-            orders=tuple(rows["order"].cast(float).to_list()),
-            rows=rows,
+        item = Item(
+            item_name(plan, place),
+            past=panel.date(np.flatnonzero(seen)).tolist(),
+            observed=sold[seen].tolist(),
+            expected=np.where(demand > sold, demand, np.nan)[seen].tolist(),
+            sold_out=(hidden[seen] == 1.0).tolist(),
+            coming=rows[schema.date].to_list(),
+            decided=rows["order"].cast(float).to_list(),
+            parts={words: float(rows[name].sum()) for name, words in PARTS.items()},
         )
+        return item, rows
 
     def items(self) -> list[tuple[int, str]]:
         """Places and names of the series that orders are for."""
@@ -259,43 +231,6 @@ class OrderWhatIf:
         return [(place, words[place]) for place in places]
 
 
-@dataclass(frozen=True)
-class ItemHistory:
-    """One series: what it sold, on which days it sold out, and what is ordered.
-
-    Attributes
-    ----------
-    dates : tuple of datetime.date
-    sales, expected : tuple of float or None
-        Per date: what was sold, and what was probably asked for where it sold out.
-    sold_out : tuple of bool
-    coming : tuple of datetime.date
-    orders : tuple of float
-        Per coming date.
-    rows : polars.DataFrame
-        Its rows of the table of orders.
-    """
-
-    dates: tuple[datetime.date, ...]
-    sales: tuple[float | None, ...]
-    sold_out: tuple[bool, ...]
-    expected: tuple[float | None, ...]
-    coming: tuple[datetime.date, ...]
-    orders: tuple[float, ...]
-    rows: polars.DataFrame
-
-    def last(self, n_days: int) -> ItemHistory:
-        """Keep the end of a long past."""
-        part = slice(-n_days, None)
-        return replace(
-            self,
-            dates=self.dates[part],
-            sales=self.sales[part],
-            sold_out=self.sold_out[part],
-            expected=self.expected[part],
-        )
-
-
 class _Remembering(OrderPlan):
     """A plan whose `fit` reads and prepares; `at` and `decided` then learn what is lacking."""
 
@@ -307,9 +242,9 @@ class _Remembering(OrderPlan):
         self.training = self._training(self.panel_)
         return self
 
-    def at(self, words: Mapping[str, Any]) -> _Remembering:
+    def at(self, **moved: float | None) -> _Remembering:
         """Give the same plan with other costs or another rate; what was learned is shared."""
-        other: _Remembering = copy(self).set_params(**words)
+        other: _Remembering = copy(self).set_params(**_MOVED | moved)
         other.cost_ = other.check()
         other.rate_ = read_rate(other.sellout_rate) if other.panel_.hidden is None else None
         other.notes_ = (*other._remarks(), *self._said)
@@ -367,10 +302,6 @@ class _Remembering(OrderPlan):
             found = copy(self._learned[name, impute, level])
         found.cost = asked.cost
         return found
-
-
-def _known(values: Array) -> tuple[float | None, ...]:
-    return tuple(None if np.isnan(each) else float(each) for each in values)
 
 
 # --- What is shown and taken away.

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from unmet.app import figures
-from unmet.app.components import chart, key_figures, listed, offer, plain, shared
-from unmet.app.controls import Asked, Source
+from unmet.app.controls import Asked, Source, chart, key_figures, listed, offer, plain, shared
 from unmet.app.planning import on_the_page, orders_file, replenish_command
 from unmet.planning import ReplenishmentPlan, replenishment_report_data
 from unmet.planning.demand_forecast import LABELS
 from unmet.planning.order_plan import SERVICE_LEVEL
-from unmet.planning.replenishment_report import ReplenishmentReportData
+from unmet.planning.order_report import ReplenishmentReportData
 from unmet.report import render
 from unmet.report.labels import capital
 from unmet.report.replenishment import HOW, plots, replenishment_figures, stock_finding

@@ -60,16 +60,6 @@ _COSTS = {
 }
 
 
-def read_upload(name: str, data: bytes, decimal: str | None = None) -> polars.DataFrame:
-    """Read a table from the bytes of a file; parameters as for `read_uploaded`.
-
-    Returns
-    -------
-    polars.DataFrame
-    """
-    return read_uploaded(name, data, decimal).table
-
-
 def read_uploaded(
     name: str, data: bytes, decimal: str | None = None, *, text: Collection[str] = ()
 ) -> TableFile:

@@ -6,6 +6,7 @@ assumed rate means is learned once as well, whatever mistakes cost. Nothing here
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,30 +38,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 5_000
 """Rows from which the page learns how much is hidden; more would take longer than one waits."""
-
-
-@dataclass(frozen=True)
-class Assumed:
-    """What can be moved without learning anew; None where the plan says nothing else.
-
-    Attributes
-    ----------
-    underage, overage : float or None
-        Cost of a unit too little and too much; None where rows give it.
-    planned, failure : float or None
-        Costs of a planned replacement and of a failure.
-    unit_cost : float
-        Of prices that earn most.
-    rate : float or None
-        Share of rows assumed to hide the truth; None lets the data say.
-    """
-
-    underage: float | None = None
-    overage: float | None = None
-    planned: float | None = None
-    failure: float | None = None
-    unit_cost: float = 0.0
-    rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -201,8 +178,8 @@ class WhatIf:
     >>> from unmet.planning.example import EXAMPLE
     >>> tables = example()
     >>> what_if = WhatIf(DecisionPlan(**EXAMPLE), tables.sales.tail(400))
-    >>> found = what_if.outcome(Assumed(underage=3, overage=1), tables.coming)
-    >>> more = what_if.outcome(Assumed(underage=9, overage=1), tables.coming)
+    >>> found = what_if.outcome({"underage": 3, "overage": 1}, tables.coming)
+    >>> more = what_if.outcome({"underage": 9, "overage": 1}, tables.coming)
     >>> bool((more.decisions.decision >= found.decisions.decision).all())
     True
     """
@@ -253,7 +230,7 @@ class WhatIf:
 
     def outcome(
         self,
-        assumed: Assumed,
+        assumed: Mapping[str, Any],
         table: Any,
         *,
         step: float | None = 1,
@@ -264,7 +241,9 @@ class WhatIf:
 
         Parameters
         ----------
-        assumed : Assumed
+        assumed : mapping of str to float
+            Parameters of the plan that are not as it has them: costs, and `sellout_rate`, which is
+            None where the data say it.
         table : table of pandas, polars or pyarrow
         step, lower : as for `DecisionPlan.decide`
         truth : str, optional
@@ -291,9 +270,17 @@ class WhatIf:
             notes=tuple(dict.fromkeys((*found.notes, *self._remarks(plan)))),
         )
 
-    def plan(self, assumed: Assumed) -> DecisionPlan:
+    def plan(self, assumed: Mapping[str, Any]) -> DecisionPlan:
         """Give the plan with these costs and this rate, fitted."""
-        plan: DecisionPlan = clone(self._plan).set_params(**self._labels(assumed))
+        by_row = self._plan.underage_column is not None or self._plan.overage_column is not None
+        for name in ("underage", "overage") if by_row else ():
+            own = getattr(self._plan, name)
+            if assumed.get(name, own) != own:
+                raise InvalidInput(
+                    f"{name} must be that of the plan where rows give the other cost, {own}, "
+                    f"got {assumed[name]}."
+                )
+        plan: DecisionPlan = clone(self._plan).set_params(**assumed)
         plan.check()
         if self._fitted_model is None:
             return plan.fit(self._rows.table)
@@ -326,23 +313,6 @@ class WhatIf:
                 f"Orders follow {LABELS['linear']}, because a rate was assumed.",
             )
         return self._backtest.choose(plan.cost)
-
-    def _labels(self, assumed: Assumed) -> dict[str, Any]:
-        """Costs of the problem at hand; those of others are left alone."""
-        if self._plan.problem == "replacement":
-            return {"planned": assumed.planned, "failure": assumed.failure}
-        if self._plan.goal == "revenue":
-            return {"unit_cost": assumed.unit_cost}
-        labels: dict[str, Any] = {"sellout_rate": assumed.rate}
-        names = [n for n in ("underage", "overage") if getattr(self._plan, f"{n}_column") is None]
-        for name in names:
-            labels[name] = getattr(assumed, name)
-            if len(names) == 1 and labels[name] != getattr(self._plan, name):
-                raise InvalidInput(
-                    f"{name} must be that of the plan where rows give the other cost, "
-                    f"{getattr(self._plan, name)}, got {labels[name]}."
-                )
-        return labels
 
     def _models(self, plan: DecisionPlan) -> tuple[ModelEstimator, ModelEstimator]:
         """Give the model with the fitted rule, and a linear model that ignores what is hidden."""

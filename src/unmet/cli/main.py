@@ -19,10 +19,10 @@ from unmet.cli.hours import EXAMPLES as HOURS_EXAMPLES
 from unmet.cli.hours import hours
 from unmet.cli.monitor import EXAMPLES as MONITOR_EXAMPLES
 from unmet.cli.monitor import monitor
-from unmet.cli.options import takes_plan
+from unmet.cli.options import takes_plan, takes_words
 from unmet.cli.output import remember
 from unmet.cli.plan import EXAMPLES as PLAN_EXAMPLES
-from unmet.cli.plan import plan
+from unmet.cli.plan import OPTIONS, plan
 from unmet.errors import UnmetError
 
 # The base of all complaints about a command line, wherever the installed typer keeps it.
@@ -62,7 +62,7 @@ def _add_table_command(command: Callable[..., Any]) -> None:
 
 
 add_command(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
-add_command(plan, PLAN_EXAMPLES, rich_help_panel="Your own tables")
+add_command(takes_words(plan, OPTIONS), PLAN_EXAMPLES, rich_help_panel="Your own tables")
 add_command(monitor, MONITOR_EXAMPLES, rich_help_panel="Your own tables")
 add_command(hours, HOURS_EXAMPLES, rich_help_panel="Your own tables")
 # A diagnosis needs no costs: without them, too little costs as much as too much.

@@ -30,8 +30,9 @@ Encoding = Annotated[
 ]
 _Word, _Words, _Cost = str | None, list[str] | None, float | None
 
-#: Panel of the help → name → type, default (... must be given), what the help says.
-_OPTIONS: dict[str, dict[str, tuple[Any, Any, str]]] = {
+Options = dict[str, dict[str, tuple[Any, Any, str]]]
+"""Panel of the help → name → type, default (... must be given), what the help says."""
+_OPTIONS: Options = {
     "Columns": {
         "observed": (str, ..., "Column of observations: sales, offered prices, times in service."),
         "features": (
@@ -171,11 +172,27 @@ def takes_plan(command: Callable[..., Any], **fallbacks: float) -> Callable[...,
     **fallbacks
         Costs to take where neither a number nor a column is given; the command is then told so.
     """
+
+    @wraps(command)
+    def run(words: dict[str, Any], **given: Any) -> Any:
+        costs = {name: (words[name], words[f"{name}_column"]) for name in fallbacks}
+        if costs and words["problem"] != "replacement" and words["goal"] != "revenue":
+            said = [*costs.values(), (words["service_level"],)]
+            given["costs_given"] = any(each is not None for pair in said for each in pair)
+            if not given["costs_given"]:
+                words |= fallbacks
+        return command(plan=read_plan(words), **given)
+
+    return takes_words(run, _OPTIONS)
+
+
+def takes_words(command: Callable[..., Any], options: Options) -> Callable[..., Any]:
+    """Give a command the options of a table, in place of its parameter ``words``: all by name."""
     hints = get_type_hints(command, include_extras=True, localns={"DecisionPlan": Any})
     parameters = [
         parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
         for name, parameter in inspect.signature(command).parameters.items()
-        if name not in ("plan", "costs_given")
+        if name not in ("words", "plan", "costs_given")
     ]
     shared = [
         inspect.Parameter(
@@ -184,20 +201,13 @@ def takes_plan(command: Callable[..., Any], **fallbacks: float) -> Callable[...,
             default=inspect.Parameter.empty if default is ... else default,
             annotation=Annotated[kind, typer.Option(help=text, rich_help_panel=panel)],
         )
-        for panel, options in _OPTIONS.items()
-        for name, (kind, default, text) in options.items()
+        for panel, named in options.items()
+        for name, (kind, default, text) in named.items()
     ]
 
     @wraps(command)
     def run(**given: Any) -> Any:
-        words = {parameter.name: given.pop(parameter.name) for parameter in shared}
-        costs = {name: (words[name], words[f"{name}_column"]) for name in fallbacks}
-        if costs and words["problem"] != "replacement" and words["goal"] != "revenue":
-            said = [*costs.values(), (words["service_level"],)]
-            given["costs_given"] = any(each is not None for pair in said for each in pair)
-            if not given["costs_given"]:
-                words |= fallbacks
-        return command(plan=read_plan(words), **given)
+        return command(words={each.name: given.pop(each.name) for each in shared}, **given)
 
     signature = inspect.Signature([*parameters, *shared])
     run.__signature__ = signature  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -20,10 +20,13 @@ from unmet.errors import InvalidInput
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning import Schema
+    from unmet.checks import ErrorCollector
+    from unmet.planning import DecisionLog, Schema
     from unmet.planning.decision_report import Comparison, ReportData
     from unmet.planning.dialect import Dialect
     from unmet.planning.panel import Panel
+
+    Entry = Callable[[DecisionLog], DecisionLog]
 
 
 # --- Before the work.
@@ -74,9 +77,41 @@ def check_table(
     check_output(path, option, TABLES, taken)
 
 
+REPORTS = (".html", ".htm")
+
+
 def check_report(path: Path | None, taken: Sequence[Path | None] = ()) -> None:
     """Complain of a report that cannot be written."""
-    check_output(path, "--report", (".html", ".htm"), taken)
+    check_output(path, "--report", REPORTS, taken)
+
+
+def check_files(
+    wrong: ErrorCollector,
+    read: Sequence[Path | None],
+    tables: Mapping[str, Path | None],
+    report: Path | None,
+    save: Path | None,
+    log: Path | None,
+) -> None:
+    """Complain of all files of a plan that cannot be written, or are not there to be read.
+
+    `tables` are files to write, by option. No file may be written over another one.
+    """
+    endings: dict[str, tuple[Path | None, tuple[str, ...] | None]] = {
+        **{option: (path, TABLES) for option, path in tables.items()},
+        "--report": (report, REPORTS),
+        "--save": (save, None),
+        "--log": (log, (".parquet",)),
+    }
+    taken = list(read)
+    for option, (path, suffixes) in endings.items():
+        wrong.ask(check_output, path, option, suffixes, taken)
+        taken.append(path)
+    wrong.sentences += [
+        f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
+        for file in read
+        if file is not None and not file.exists()
+    ]
 
 
 @contextmanager
@@ -124,6 +159,61 @@ def as_read(table: polars.DataFrame, dates: polars.Series, path: Path) -> polars
         for name, kind in table.schema.items()
         if kind == pl.Date
     )
+
+
+def read_log(
+    path: Path,
+    decided: Path | None,
+    schema: Schema,
+    rows: polars.DataFrame,
+    dates: Sequence[str],
+    decimal: str | None,
+    encoding: str | None,
+) -> tuple[DecisionLog, Entry]:
+    """Read the log of decisions, or begin one, and enter a table of what was decided since.
+
+    Parameters
+    ----------
+    path : Path
+    decided : Path or None
+        Table of decisions.
+    schema : Schema
+    rows : polars.DataFrame
+        The table of sales.
+    dates : sequence of str
+        What the column of dates may be called in the table of decisions.
+    decimal, encoding : str or None
+
+    Returns
+    -------
+    DecisionLog
+    callable
+        Enters the same decisions into any log, for `write_log`.
+    """
+    from unmet.planning import DecisionLog
+    from unmet.planning.reading import date_form
+
+    log = DecisionLog.read(path, schema.series)
+    if decided is None:
+        return log, lambda found: found
+    table = read_beside(decided, rows, decimal, encoding)
+    named = [name for name in dates if name in table.columns]
+    date, form = (named or list(dates))[0], date_form(rows, schema.date)
+
+    def enter(found: DecisionLog) -> DecisionLog:
+        return found.changed(table, date, form)
+
+    return enter(log), enter
+
+
+def write_log(
+    path: Path, series: Sequence[str], enter: Entry, orders: polars.DataFrame, date: str
+) -> Path:
+    """Add decisions and orders to the log as it is by now: others may have written it."""
+    from unmet.planning import DecisionLog
+
+    DecisionLog.update(path, series, lambda found: enter(found).suggested(orders, date))
+    return path
 
 
 # --- Afterwards: answers on standard output, remarks on standard error.

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unmet.cli.hours import HourFiles, told
-from unmet.cli.log import LogFiles
-from unmet.cli.options import Decimal, Encoding, Sheet, lot_size, names, sellout_rates
+from unmet.cli.options import Decimal, Encoding, Options, Sheet, lot_size, names, sellout_rates
 from unmet.cli.output import (
     as_read,
-    check_output,
-    check_report,
-    check_table,
+    check_files,
     command_line,
     print_json,
     read_beside,
+    read_log,
     remark,
     show_columns,
     show_files,
+    write_log,
     write_report,
     write_table,
 )
-from unmet.cli.replenish import ReplenishmentFiles, replenish
+from unmet.cli.replenish import read_replenishment, replenishment_content, show_replenishment
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,10 +44,110 @@ EXAMPLES = (
     "unmet plan sales.csv --lead-time 3 --review 7 --on-hand left --on-order on_order.csv "
     "--holding .2 --shortage 1 --levels levels.csv",
 )
-_COLUMNS, _COSTS, _MORE = "Columns, where the guess is wrong", "Costs", "Model"
-_STOCK = "Replenishment"
-_LOG = "What was decided before"
-_HOURS = "Hours of the till"
+_STOCK, _HOURS, _LOG = "Replenishment", "Hours of the till", "What was decided before"
+OPTIONS: Options = {
+    "Columns, where the guess is wrong": {
+        "date": (str | None, None, "Column of dates."),
+        "series": (list[str] | None, None, "Columns that tell series apart, such as store,item."),
+        "sales": (str | None, None, "Column of sales."),
+        "sold_out": (str | None, None, "Column of flags; 'none': there is none."),
+        "stock": (str | None, None, "Column of what was available, or 'none'."),
+        "price": (str | None, None, "Column of prices, or 'none'."),
+        "known_future": (
+            list[str] | None,
+            None,
+            "Columns that are known beforehand, such as promotion,weather.",
+        ),
+        "gaps": (str, "auto", "Days without a row: missing, zero, or auto."),
+    },
+    "Costs": {
+        "underage": (float | None, None, "Cost of a unit too little."),
+        "overage": (float | None, None, "Cost of a unit too much."),
+        "service_level": (
+            float | None,
+            None,
+            "Instead of costs: share of days on which demand is met; .9 if nothing is said.",
+        ),
+        "sellout_rate": (
+            str | None,
+            None,
+            "Share of days that sold out, where no column tells: .2, or a range .1,.3.",
+        ),
+        "step": (
+            str | None,
+            None,
+            "Size of a lot; 'none' keeps fractions. By default 1 where sales are whole.",
+        ),
+    },
+    _STOCK: {
+        "review": (
+            str | None,
+            None,
+            "Days from one order to the next. This and the following numbers may be columns.",
+        ),
+        "on_hand": (
+            str | None,
+            None,
+            "Column of what is left at the end of a day; its last row is what is there.",
+        ),
+        "on_order": (
+            Path | None,
+            None,
+            "Table of what is on its way: series, date of arrival, units.",
+        ),
+        "holding": (str | None, None, "Cost of a unit left over, each day."),
+        "shortage": (str | None, None, "Cost of a unit that is missing."),
+        "unmet": (
+            str | None,
+            None,
+            "What becomes of unmet demand: lost (if nothing is said) or backordered.",
+        ),
+        "shelf_life": (str | None, None, "Days on which a unit can be sold."),
+        "waste": (str | None, None, "Cost of a unit that spoils."),
+        "fixed": (str | None, None, "Cost of an order, of any size."),
+        "minimum": (str | None, None, "Least units of an order."),
+        "capacity": (str | None, None, "Most units of an order."),
+        "budget": (float | None, None, "Most units of all orders together."),
+        "levels": (Path | None, None, "Write reorder points and order-up-to levels here."),
+        "projection": (Path | None, None, "Write the stock to come here."),
+    },
+    _HOURS: {
+        "hourly": (
+            Path | None,
+            None,
+            "Sales by the hour, of the same series: they tell when shelves were empty.",
+        ),
+        "receipts": (Path | None, None, "Or receipts: time, item, units; they tell the same."),
+        "opens": (int | None, None, "First hour in which shops sell."),
+        "closes": (int | None, None, "Hour at which shops close."),
+        "time_zone": (
+            str | None,
+            None,
+            "Where shops are, such as Europe/Berlin, for times with offsets.",
+        ),
+    },
+    _LOG: {
+        "log": (
+            Path | None,
+            None,
+            "Parquet file that keeps suggestions, and what was made of them.",
+        ),
+        "decided": (
+            Path | None,
+            None,
+            "Table of what was decided or delivered: series, date, order, delivered.",
+        ),
+    },
+    "Model": {
+        "country": (str | None, None, "Code for public holidays, such as DE."),
+        "model": (
+            str | None,
+            None,
+            "seasonal, linear, distribution, neural, boosted or blend; of several the cheapest.",
+        ),
+        "seed": (int, 0, "Seed of all that is random."),
+    },
+}
 
 
 def plan(
@@ -78,188 +176,8 @@ def plan(
         Path | None,
         typer.Option(help="Table of what is known of coming days: date, series, prices, …"),
     ] = None,
-    date: Annotated[
-        str | None, typer.Option(help="Column of dates.", rich_help_panel=_COLUMNS)
-    ] = None,
-    series: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns that tell series apart, such as store,item.", rich_help_panel=_COLUMNS
-        ),
-    ] = None,
-    sales: Annotated[
-        str | None, typer.Option(help="Column of sales.", rich_help_panel=_COLUMNS)
-    ] = None,
-    sold_out: Annotated[
-        str | None,
-        typer.Option(help="Column of flags; 'none': there is none.", rich_help_panel=_COLUMNS),
-    ] = None,
-    stock: Annotated[
-        str | None,
-        typer.Option(help="Column of what was available, or 'none'.", rich_help_panel=_COLUMNS),
-    ] = None,
-    price: Annotated[
-        str | None, typer.Option(help="Column of prices, or 'none'.", rich_help_panel=_COLUMNS)
-    ] = None,
-    known_future: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns that are known beforehand, such as promotion,weather.",
-            rich_help_panel=_COLUMNS,
-        ),
-    ] = None,
-    gaps: Annotated[
-        str,
-        typer.Option(help="Days without a row: missing, zero, or auto.", rich_help_panel=_COLUMNS),
-    ] = "auto",
-    underage: Annotated[
-        float | None, typer.Option(help="Cost of a unit too little.", rich_help_panel=_COSTS)
-    ] = None,
-    overage: Annotated[
-        float | None, typer.Option(help="Cost of a unit too much.", rich_help_panel=_COSTS)
-    ] = None,
-    service_level: Annotated[
-        float | None,
-        typer.Option(
-            help="Instead of costs: share of days on which demand is met; .9 if nothing is said.",
-            rich_help_panel=_COSTS,
-        ),
-    ] = None,
-    sellout_rate: Annotated[
-        str | None,
-        typer.Option(
-            help="Share of days that sold out, where no column tells: .2, or a range .1,.3.",
-            rich_help_panel=_COSTS,
-        ),
-    ] = None,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            help="Size of a lot; 'none' keeps fractions. By default 1 where sales are whole.",
-            rich_help_panel=_COSTS,
-        ),
-    ] = None,
-    review: Annotated[
-        str | None,
-        typer.Option(
-            help="Days from one order to the next. This and the following numbers may be columns.",
-            rich_help_panel=_STOCK,
-        ),
-    ] = None,
-    on_hand: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of what is left at the end of a day; its last row is what is there.",
-            rich_help_panel=_STOCK,
-        ),
-    ] = None,
-    on_order: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table of what is on its way: series, date of arrival, units.",
-            rich_help_panel=_STOCK,
-        ),
-    ] = None,
-    holding: Annotated[
-        str | None,
-        typer.Option(help="Cost of a unit left over, each day.", rich_help_panel=_STOCK),
-    ] = None,
-    shortage: Annotated[
-        str | None,
-        typer.Option(help="Cost of a unit that is missing.", rich_help_panel=_STOCK),
-    ] = None,
-    unmet: Annotated[
-        str | None,
-        typer.Option(
-            help="What becomes of unmet demand: lost (if nothing is said) or backordered.",
-            rich_help_panel=_STOCK,
-        ),
-    ] = None,
-    shelf_life: Annotated[
-        str | None,
-        typer.Option(help="Days on which a unit can be sold.", rich_help_panel=_STOCK),
-    ] = None,
-    waste: Annotated[
-        str | None, typer.Option(help="Cost of a unit that spoils.", rich_help_panel=_STOCK)
-    ] = None,
-    fixed: Annotated[
-        str | None, typer.Option(help="Cost of an order, of any size.", rich_help_panel=_STOCK)
-    ] = None,
-    minimum: Annotated[
-        str | None, typer.Option(help="Least units of an order.", rich_help_panel=_STOCK)
-    ] = None,
-    capacity: Annotated[
-        str | None, typer.Option(help="Most units of an order.", rich_help_panel=_STOCK)
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(help="Most units of all orders together.", rich_help_panel=_STOCK),
-    ] = None,
-    levels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write reorder points and order-up-to levels here.", rich_help_panel=_STOCK
-        ),
-    ] = None,
-    projection: Annotated[
-        Path | None,
-        typer.Option(help="Write the stock to come here.", rich_help_panel=_STOCK),
-    ] = None,
-    hourly: Annotated[
-        Path | None,
-        typer.Option(
-            help="Sales by the hour, of the same series: they tell when shelves were empty.",
-            rich_help_panel=_HOURS,
-        ),
-    ] = None,
-    receipts: Annotated[
-        Path | None,
-        typer.Option(
-            help="Or receipts: time, item, units; they tell the same.", rich_help_panel=_HOURS
-        ),
-    ] = None,
-    opens: Annotated[
-        int | None, typer.Option(help="First hour in which shops sell.", rich_help_panel=_HOURS)
-    ] = None,
-    closes: Annotated[
-        int | None, typer.Option(help="Hour at which shops close.", rich_help_panel=_HOURS)
-    ] = None,
-    time_zone: Annotated[
-        str | None,
-        typer.Option(
-            help="Where shops are, such as Europe/Berlin, for times with offsets.",
-            rich_help_panel=_HOURS,
-        ),
-    ] = None,
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            help="Parquet file that keeps suggestions, and what was made of them.",
-            rich_help_panel=_LOG,
-        ),
-    ] = None,
-    decided: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table of what was decided or delivered: series, date, order, delivered.",
-            rich_help_panel=_LOG,
-        ),
-    ] = None,
-    country: Annotated[
-        str | None,
-        typer.Option(help="Code for public holidays, such as DE.", rich_help_panel=_MORE),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="seasonal, linear, distribution, neural, boosted or blend; of several the "
-            "cheapest.",
-            rich_help_panel=_MORE,
-        ),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of all that is random.", rich_help_panel=_MORE)
-    ] = 0,
+    *,
+    words: dict[str, Any],
     decimal: Decimal = None,
     sheet: Sheet = None,
     encoding: Encoding = None,
@@ -275,113 +193,55 @@ def plan(
     With any option of "Replenishment" it is one order for each series instead, given what is
     there and on its way.
     """
-    from unmet.planning import OrderPlan, order_report_data
+    from unmet.checks import ErrorCollector
+    from unmet.planning import OrderPlan, order_report_data, replenishment_report_data
     from unmet.planning.reading import read_file
     from unmet.progress import report_progress
 
-    logged = LogFiles(log, decided)
-    till = HourFiles(hourly, receipts, opens, closes, time_zone)
+    till = HourFiles(*(words.pop(name) for name in OPTIONS[_HOURS]))
     if table is None and till.path is None:
         raise InvalidInput("A table of sales must be given, or hours of the till, got neither.")
-    common: dict[str, Any] = {
-        "service_level": service_level,
-        "date": date,
-        "series": None if series is None else names(series),
-        "sales": sales,
-        "sold_out": _none(sold_out),
-        "stock": _none(stock),
-        "price": _none(price),
-        "known_future": None if known_future is None else names(known_future),
-        "gaps": gaps,
-        "country": country,
-        "random_state": seed,
-    }
-    shop = {
-        "review": review,
-        "on_hand": on_hand,
-        "holding": holding,
-        "shortage": shortage,
-        "unmet": unmet,
-        "shelf_life": shelf_life,
-        "waste": waste,
-        "fixed": fixed,
-        "minimum": minimum,
-        "capacity": capacity,
-        "budget": budget,
-    }
-    if any(each is not None for each in (*shop.values(), on_order, levels, projection)):
-        if till.path is not None or table is None:
-            raise InvalidInput(
-                "Hours of the till cannot be used where stock lasts: what is left at the end of a "
-                "day tells when it sold out (--on-hand)."
-            )
-        unused = {
-            "horizon": horizon,
-            "underage": underage,
-            "overage": overage,
-            "sellout_rate": sellout_rate,
-            "model": model,
-        }
-        replenish(
-            {"lead_time": lead_time, "lot": "auto" if step is None else step, **shop, **common},
-            ReplenishmentFiles(
-                table, output, future, on_order, levels, projection, report, save, logged
-            ),
-            unused,
-            {"decimal": decimal, "sheet": sheet, "encoding": encoding},
-            currency=currency,
-            as_json=as_json,
+    log, decided = (words.pop(name) for name in OPTIONS[_LOG])
+    shop = {name: words.pop(name) for name in OPTIONS[_STOCK]}
+    lasts = any(each is not None for each in shop.values())
+    on_order, levels, projection = (shop.pop(name) for name in ("on_order", "levels", "projection"))
+    daily = {name: words.pop(name) for name in ("underage", "overage", "sellout_rate", "model")}
+    step = words.pop("step")
+    for name in ("series", "known_future"):
+        words[name] = None if words[name] is None else names(words[name])
+    for name in ("sold_out", "stock", "price"):
+        words[name] = "" if words[name] == "none" else words[name]  # no column has the field
+    words["random_state"] = words.pop("seed")
+    if lasts and till.path is not None:
+        raise InvalidInput(
+            "Hours of the till cannot be used where stock lasts: what is left at the end of a "
+            "day tells when it sold out (--on-hand)."
         )
-        return
-    wrong: list[str] = []
-    lot: float | str | None = "auto"
-    for check in (
-        partial(check_table, output, [table, future, decided]),
-        partial(check_report, report, [table, future, decided, output]),
-        partial(check_output, save, "--save", None, [table, future, decided, output, report]),
-        partial(logged.check, [table, future, output, report, save]),
-        till.check,
-    ):
-        try:
-            check()
-        except InvalidInput as error:
-            wrong.append(str(error))
-    rate: Any = None
-    try:
-        lot = "auto" if step is None else lot_size(step)
-        rate = None if sellout_rate is None else sellout_rates(sellout_rate)
-    except InvalidInput as error:
-        wrong.append(str(error))
-    days: Any = 0
-    try:
-        days = int(lead_time)
-    except ValueError:
-        wrong.append(f"lead_time must be a whole number of days, got {lead_time!r}.")
-    candidates = "auto" if model is None else model
-    planned = OrderPlan(
-        horizon=7 if horizon is None else horizon,
-        lead_time=days,
-        underage=underage,
-        overage=overage,
-        sellout_rate=rate,
-        model=candidates
-        if "," not in candidates
-        else tuple(each.strip() for each in candidates.split(",")),
-        step=lot,
-        **common,
-    )
-    try:
-        planned.check()
-    except InvalidInput as error:
-        wrong.append(str(error))
-    wrong += [
-        f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
-        for file in (table, future, decided)
-        if file is not None and not file.exists()
-    ]
-    if wrong:
-        raise InvalidInput(" ".join(wrong))
-    by_hours = None
+    wrong = ErrorCollector()
+    tables = {"--output": output, "--levels": levels, "--projection": projection}
+    check_files(wrong, [table, future, on_order, decided], tables, report, save, log)
+    if decided is not None and log is None:
+        wrong.sentences.append("--log must be given where --decided is: it keeps what was decided.")
+    wrong.ask(till.check)
+    planned: Any
+    if lasts:
+        shop |= {"lead_time": lead_time, "lot": "auto" if step is None else step}
+        unused = {"horizon": horizon, **daily}
+        planned = read_replenishment({**shop, **words}, unused, levels, wrong)
+    else:
+        rate, candidates = daily.pop("sellout_rate"), (daily.pop("model") or "auto").split(",")
+        planned = OrderPlan(
+            horizon=7 if horizon is None else horizon,
+            lead_time=wrong.ask(_whole_days, lead_time) or 0,
+            sellout_rate=None if rate is None else wrong.ask(sellout_rates, rate),
+            model=candidates[0] if len(candidates) == 1 else [each.strip() for each in candidates],
+            step="auto" if step is None else wrong.ask(lot_size, step),
+            **daily,
+            **words,
+        )
+    wrong.ask(planned.check)
+    wrong.tell()
+    by_hours, dialect = None, None
     if table is not None:
         read = read_file(table, decimal=decimal, sheet=sheet, encoding=encoding)
         rows, said, dialect = read.table, read.notes, read.dialect
@@ -389,41 +249,56 @@ def plan(
             keys = planned.columns(rows).series
             by_hours = till.read(keys, keys, decimal=decimal, encoding=encoding)
     else:
-        by_hours = till.read(common["series"], decimal=decimal, encoding=encoding)
+        by_hours = till.read(words["series"], decimal=decimal, encoding=encoding)
         assert by_hours.daily is not None
-        rows, said, dialect = by_hours.daily, (), None
+        rows, said = by_hours.daily, ()
     if by_hours is not None:
         said = (*said, *by_hours.notes)
-    coming = None if future is None else read_beside(future, rows, decimal, encoding)
-    kept = None
+    given: dict[str, Any] = {
+        name: read_beside(path, rows, decimal, encoding)
+        for name, path in (("future", future), ("on_order", on_order))
+        if path is not None
+    }
     if log is not None:
         schema = planned.columns(rows)
-        kept = logged.read(schema, rows, (schema.date, "date"), decimal, encoding)
+        dates = ("arrives", schema.date, "date") if lasts else (schema.date, "date")
+        given["log"], enter = read_log(log, decided, schema, rows, dates, decimal, encoding)
     with report_progress() as step_done:
-        seen = None if by_hours is None else told(by_hours, step_done)
-        planned.fit(rows, future=coming, log=kept, hours=seen, progress=step_done)
+        if by_hours is not None:
+            given["hours"] = told(by_hours, step_done)
+        planned.fit(rows, **given, progress=step_done)
     orders, day = planned.orders(), planned.schema_.date
-    files = [write_table(as_read(orders, rows[day], output), output, dialect)]
+    made = [(orders, output)]
+    if levels is not None:
+        made.append((planned.levels(), levels))
+    if projection is not None:
+        made.append((planned.projection(), projection))
+    files = [write_table(as_read(each, rows[day], path), path, dialect) for each, path in made]
     if report is not None:
-        content = order_report_data(planned, notes=said, command=command_line(), currency=currency)
+        tell = replenishment_report_data if lasts else order_report_data
+        content = tell(planned, notes=said, command=command_line(), currency=currency)
         files += write_report(content, report)
     if save is not None:
         files.append(planned.save(save, about={"command": command_line()}))
-    files += logged.write(kept, orders, day)
+    if log is not None:
+        when = "arrives" if lasts else day
+        files.append(write_log(log, planned.schema_.series, enter, orders, when))
     if as_json:
-        print_json(_content(planned, orders), files)
+        print_json((replenishment_content if lasts else _content)(planned, orders), files)
     else:
-        _show(planned, orders, rows)
-    remark((*said, *planned.notes_, *planned.choice_.left_out))
+        (show_replenishment if lasts else _show)(planned, orders, rows)
+    remark((*said, *planned.notes_, *(() if lasts else planned.choice_.left_out)))
     show_files(files)
 
 
 # --- Reading.
 
 
-def _none(name: str | None) -> str | None:
-    """No column has the field where the user says 'none'."""
-    return "" if name == "none" else name
+def _whole_days(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput(f"lead_time must be a whole number of days, got {text!r}.") from None
 
 
 # --- Showing.

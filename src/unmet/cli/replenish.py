@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from unmet.cli.log import LogFiles
-from unmet.cli.output import (
-    as_read,
-    check_output,
-    check_report,
-    check_table,
-    command_line,
-    labels_table,
-    print_json,
-    read_beside,
-    remark,
-    show_columns,
-    show_files,
-    write_report,
-    write_table,
-)
-from unmet.errors import InvalidInput
+from unmet.cli.output import labels_table, show_columns
 
 if TYPE_CHECKING:
     import polars
 
+    from unmet.checks import ErrorCollector
     from unmet.planning import ReplenishmentPlan
 
 _SHOWN = 12  # series of the short table
@@ -41,6 +24,7 @@ _NUMBERS = (
     "shelf_life",
     "waste",
     "fixed",
+    "lot",
     "minimum",
     "capacity",
 )
@@ -56,139 +40,39 @@ _INSTEAD = {
 """Options of orders for single days, and why replenishment has no use for them."""
 
 
-@dataclass(frozen=True)
-class ReplenishmentFiles:
-    """Files of one command; None where there is none."""
-
-    table: Path
-    output: Path
-    future: Path | None
-    on_order: Path | None
-    levels: Path | None
-    projection: Path | None
-    report: Path | None
-    save: Path | None
-    log: LogFiles
-
-    def check(self) -> list[str]:
-        """Complain of files that cannot be read or written, all at once."""
-        read = [self.table, self.future, self.on_order, self.log.decided]
-        wrong = []
-        written: list[Path | None] = [self.output]
-        checks = [partial(check_table, self.output, read)]
-        for path, option in ((self.levels, "--levels"), (self.projection, "--projection")):
-            checks.append(partial(check_table, path, [*read, *written], option))
-            written.append(path)
-        checks.append(partial(check_report, self.report, [*read, *written]))
-        taken = [*read, *written, self.report]
-        checks.append(partial(check_output, self.save, "--save", None, taken))
-        checks.append(partial(self.log.check, [*read[:3], *written, self.report, self.save]))
-        for check in checks:
-            try:
-                check()
-            except InvalidInput as error:
-                wrong.append(str(error))
-        wrong += [
-            f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
-            for file in read
-            if file is not None and not file.exists()
-        ]
-        return wrong
-
-
-def replenish(
-    words: dict[str, Any],
-    files: ReplenishmentFiles,
-    unused: dict[str, Any],
-    reading: dict[str, str | None],
-    *,
-    currency: str = "",
-    as_json: bool = False,
-) -> None:
-    """Order for replenishment.
+def read_replenishment(
+    words: dict[str, Any], unused: dict[str, Any], levels: Path | None, wrong: ErrorCollector
+) -> ReplenishmentPlan:
+    """Make a plan of the words on the command line.
 
     Parameters
     ----------
     words : dict
         Of `ReplenishmentPlan`; numbers as text, which may name columns.
-    files : ReplenishmentFiles
     unused : dict
         Options of orders for single days, None where they were not given.
-    reading : dict
-        How the table is to be read: decimal, sheet, encoding.
-    currency : str
-        What the report counts money in.
-    as_json : bool
+    levels : Path or None
+        Where levels are to be written.
+    wrong : ErrorCollector
+        Is told what does not fit together.
     """
-    from unmet.planning import ReplenishmentPlan, replenishment_report_data
-    from unmet.planning.reading import read_file
-    from unmet.progress import report_progress
+    from unmet.planning import ReplenishmentPlan
 
-    wrong = files.check()
     for name, why in _INSTEAD.items():
-        if unused.get(name) is not None:
+        if unused[name] is not None:
             option = f"--{name.replace('_', '-')}"
-            wrong.append(f"{option} must not be given where stock lasts: {why}.")
-    for name in _NUMBERS:
-        if words.get(name) is not None:
-            words[name] = number_or_column(words[name])
-    if words.get("lot") is not None and words["lot"] != "auto":
-        words["lot"] = None if words["lot"] == "none" else number_or_column(words["lot"])
+            wrong.sentences.append(f"{option} must not be given where stock lasts: {why}.")
+    words = {name: value for name, value in words.items() if value is not None}
+    words |= {name: number_or_column(words[name]) for name in _NUMBERS if name in words}
+    if words["lot"] == "none":
+        words["lot"] = None
     life = words.get("shelf_life")
-    if files.levels is not None and isinstance(life, int | float) and life > 1:
-        wrong.append(
+    if levels is not None and isinstance(life, int | float) and life > 1:
+        wrong.sentences.append(
             "--levels must not be given beside --shelf-life: what is about to spoil counts in "
             "levels as much as what is fresh."
         )
-    planned = ReplenishmentPlan(
-        **{name: value for name, value in words.items() if value is not None}
-    )
-    if "lot" in words:
-        planned.set_params(lot=words["lot"])
-    try:
-        planned.check()
-    except InvalidInput as error:
-        wrong.append(str(error))
-    if wrong:
-        raise InvalidInput(" ".join(wrong))
-    read = read_file(files.table, **reading)  # type: ignore[arg-type]
-    rows = read.table
-    beside = partial(
-        read_beside, rows=rows, decimal=reading["decimal"], encoding=reading["encoding"]
-    )
-    coming = None if files.future is None else beside(files.future)
-    on_its_way = None if files.on_order is None else beside(files.on_order)
-    log = None
-    if files.log.log is not None:
-        schema = planned.columns(rows)
-        names = ("arrives", schema.date, "date")
-        log = files.log.read(schema, rows, names, reading["decimal"], reading["encoding"])
-    with report_progress() as step_done:
-        planned.fit(rows, on_order=on_its_way, future=coming, log=log, progress=step_done)
-    orders = planned.orders()
-    tables = [(orders, files.output)]
-    if files.levels is not None:
-        tables.append((planned.levels(), files.levels))
-    if files.projection is not None:
-        tables.append((planned.projection(), files.projection))
-    date = planned.schema_.date
-    written = [
-        write_table(as_read(table, rows[date], path), path, read.dialect) for table, path in tables
-    ]
-    if files.report is not None:
-        content = replenishment_report_data(
-            planned, notes=read.notes, command=command_line(), currency=currency
-        )
-        written += write_report(content, files.report)
-    if files.save is not None:
-        written.append(planned.save(files.save, about={"command": command_line()}))
-    written += files.log.write(log, orders, "arrives")
-    if as_json:
-        print_json(_content(planned, orders), written)
-    else:
-        _show(planned, orders, rows)
-    remark((*read.notes, *planned.notes_))
-    show_files(written)
+    return ReplenishmentPlan(**words)
 
 
 def number_or_column(text: str) -> float | str:
@@ -203,7 +87,8 @@ def number_or_column(text: str) -> float | str:
 # --- Showing.
 
 
-def _content(planned: ReplenishmentPlan, sheet: polars.DataFrame) -> dict[str, Any]:
+def replenishment_content(planned: ReplenishmentPlan, sheet: polars.DataFrame) -> dict[str, Any]:
+    """Give what is printed as JSON."""
     names = ("order", "on_hand", "on_order", "expected_demand")
     changed = planned.overrides_
     return {
@@ -219,21 +104,18 @@ def _content(planned: ReplenishmentPlan, sheet: polars.DataFrame) -> dict[str, A
     }
 
 
-def _show(planned: ReplenishmentPlan, sheet: polars.DataFrame, rows: polars.DataFrame) -> None:
+def show_replenishment(
+    planned: ReplenishmentPlan, sheet: polars.DataFrame, rows: polars.DataFrame
+) -> None:
     """Print the guess, the orders in a few sentences, and the series that are most urgent."""
+    from unmet.planning.order_report import urgent_first
+
     more = [("on hand", planned.on_hand or "-", "given" if planned.on_hand else "", "--on-hand")]
     show_columns(planned.schema_, planned.panel_, rows.height, more)
     typer.echo(planned.in_words())
     if planned.overrides_ is not None and planned.overrides_.count:
         typer.echo(str(planned.overrides_))
-    urgent = sheet.sort(
-        "runs_empty",
-        "chance_of_running_out",
-        "order",
-        descending=[False, True, True],
-        nulls_last=True,
-        maintain_order=True,
-    ).head(_SHOWN)
+    urgent = urgent_first(sheet).head(_SHOWN)
     names = [*planned.schema_.series, "order", "arrives", "on_hand", "on_order", "runs_empty"]
     shown = [tuple(_cell(cell) for cell in row) for row in urgent.select(names).iter_rows()]
     heads = [

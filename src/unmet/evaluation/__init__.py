@@ -7,25 +7,23 @@ from unmet.evaluation.experiment import DataSet, Experiment, Task
 from unmet.evaluation.measures import (
     cost_saving,
     fill_rate,
+    fill_rate_scorer,
     gap_closed,
     lost_sales,
+    make_cost_scorer,
+    make_service_level_gap_scorer,
     prescriptiveness,
     realised_cost,
     rmse_to_optimum,
     service_level,
     service_level_gap,
+    service_level_scorer,
 )
 from unmet.evaluation.revenue import (
     best_price,
     expected_revenue,
     realised_revenue,
     revenue_gap_closed,
-)
-from unmet.evaluation.scorers import (
-    fill_rate_scorer,
-    make_cost_scorer,
-    make_service_level_gap_scorer,
-    service_level_scorer,
 )
 from unmet.evaluation.splits import RollingOrigin
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.metrics import make_scorer
 
 from unmet.arrays import Array, read_array
 from unmet.errors import InvalidInput
@@ -391,3 +394,55 @@ def _asked_and_missed(decision: ArrayLike, truth: ArrayLike) -> tuple[Array, Arr
     actual, chosen = read_columns(truth=truth, decision=decision)
     asked, offered = np.maximum(actual, 0.0), np.maximum(chosen, 0.0)
     return asked, np.maximum(asked - offered, 0.0)
+
+
+# --- The measures as scikit-learn scorers.
+
+
+def _score(
+    truth: ArrayLike, decision: ArrayLike, *, measure: Callable[..., float], **keywords: Any
+) -> float:
+    """Swap the two: scikit-learn hands over the truth first, the measures take it second.
+
+    A plain function with keywords, not a closure: scorers must survive pickling.
+    """
+    return measure(decision, truth, **keywords)
+
+
+def make_cost_scorer(cost: RealisedCost) -> Any:
+    """Minus the mean realised cost (eq. nvcost): greater is better.
+
+    Parameters
+    ----------
+    cost : object with ``cost(decision, truth)``
+        With the same parameters for every row: a search splits the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> from unmet.costs import Newsvendor
+    >>> X, truth = np.zeros((2, 1)), np.array([12.0, 6.0])
+    >>> model = DummyRegressor(strategy="constant", constant=10.0).fit(X, truth)
+    >>> make_cost_scorer(Newsvendor(underage=3, overage=1))(model, X, truth)
+    -5.0
+    """
+    return make_scorer(_score, greater_is_better=False, measure=partial(realised_cost, cost))
+
+
+def make_service_level_gap_scorer(level: float) -> Any:
+    """Minus the absolute distance of the service level from `level`: greater is better.
+
+    Parameters
+    ----------
+    level : float
+        α in (0, 1).
+    """
+    return make_scorer(_score, greater_is_better=False, measure=service_level_gap, level=level)
+
+
+#: Share of rows covered. For reporting: a search over it orders without end.
+service_level_scorer: Any = make_scorer(_score, measure=service_level)
+
+#: Share of demanded units served. For reporting, likewise.
+fill_rate_scorer: Any = make_scorer(_score, measure=fill_rate)

@@ -11,10 +11,9 @@ from unmet.planning.decision_report import decision_table, report_data
 from unmet.planning.example import example
 from unmet.planning.monitoring import Monitoring, monitor
 from unmet.planning.order_plan import OrderPlan
-from unmet.planning.order_report import order_report_data
+from unmet.planning.order_report import order_report_data, replenishment_report_data
 from unmet.planning.reading import read_table
 from unmet.planning.replenishment_plan import ReplenishmentPlan
-from unmet.planning.replenishment_report import replenishment_report_data
 from unmet.planning.schema import Schema, infer_schema
 from unmet.planning.summary import summarise
 

@@ -15,7 +15,7 @@ import numpy as np
 from unmet.bands.diagnosis import Diagnosis
 from unmet.planning.model_selection import candidates
 from unmet.planning.reading import TableRows, read_dates
-from unmet.planning.summary import followed, hidden_rows
+from unmet.planning.summary import NOUNS, followed, hidden_rows
 
 if TYPE_CHECKING:
     import polars
@@ -284,7 +284,6 @@ _TITLES = {
     "pricing": "Prices",
     "replacement": "Replacement ages",
 }
-_NOUNS = {"newsvendor": "orders", "pricing": "prices", "replacement": "ages"}
 BASELINES = {
     "newsvendor": "if sales are taken for demand",
     "pricing": "if offers are taken for what buyers would pay",
@@ -395,7 +394,7 @@ def answer(
 ) -> list[str]:
     """Give the main message, a sentence each."""
     said = []
-    noun = _NOUNS[plan.problem]
+    noun = NOUNS[plan.problem]
     if decisions is not None:
         decided = decisions["decision"].to_numpy()
         mean = float(decided[np.isfinite(decided)].mean()) if np.isfinite(decided).any() else np.inf

@@ -37,7 +37,6 @@ from unmet.planning.panel import (
     refuse_absurd,
     with_hours,
 )
-from unmet.planning.panel_drivers import drivers as drivers_of
 from unmet.planning.panel_models import (
     CANDIDATES,
     LABELS,
@@ -47,9 +46,10 @@ from unmet.planning.panel_models import (
     PanelModel,
     TrainingSet,
 )
+from unmet.planning.panel_models import drivers as drivers_of
 from unmet.planning.problem_estimators import Rate
 from unmet.planning.reading import as_polars, kind_of, like_table
-from unmet.planning.schema import Schema, infer_schema, refuse_taken
+from unmet.planning.schema import Schema, given_columns, infer_schema, refuse_taken
 from unmet.progress import Step, silent
 from unmet.rows import Rows
 
@@ -250,16 +250,7 @@ class OrderPlan(BaseEstimator):
 
     def columns(self, table: Any) -> Schema:
         """Say which column is what, without learning anything."""
-        found = infer_schema(
-            as_polars(table),
-            date=self.date,
-            series=self.series,
-            sales=self.sales,
-            sold_out=self.sold_out,
-            stock=self.stock,
-            price=self.price,
-            known=self.known_future,
-        )
+        found = infer_schema(as_polars(table), **given_columns(self))
         refuse_taken(found, ORDER_COLUMNS)
         return found
 
@@ -402,7 +393,7 @@ class OrderPlan(BaseEstimator):
             With the columns of the series and the date: which rows, in which order. By default all.
         drivers : bool, default=False
             Whether usual sales are taken apart as well, into the columns
-            `unmet.planning.panel_drivers.DRIVERS`: what the series usually sells, and what recent
+            `unmet.planning.panel_models.DRIVERS`: what the series usually sells, and what recent
             sales, the weekday, the season, what is known beforehand (prices, promotions), similar
             series and all else add or take away. For trees these are SHAP values, for the linear
             model coefficients times the distance from the mean; the same weekdays before and the

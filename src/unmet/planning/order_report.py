@@ -1,23 +1,26 @@
-"""What the plan of a panel has to tell: its orders, histories and choice, ready for a report."""
+"""What plans of orders and of replenishment have to tell: orders, histories, stock to come."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from datetime import date
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
 from unmet.planning.decision_report import ITEM_MARK, ReportData, versions
-from unmet.planning.order_plan import ChosenModel, OrderPlan
+from unmet.planning.demand_forecast import LABELS as FORECASTS
+from unmet.planning.order_plan import SERVICE_LEVEL, ChosenModel, OrderPlan
 from unmet.planning.panel import Places
 from unmet.planning.panel_models import LABELS
 from unmet.planning.replenishment_plan import ReplenishmentPlan
 
 if TYPE_CHECKING:
     import polars
+
 
 MAX_ITEMS = {True: 200, False: 100}
 """Items whose history a report shows: of a panel that has no more than the first, or of a larger
@@ -114,53 +117,42 @@ def order_report_data(
     check_is_fitted(plan, "choice_")
     panel, schema, order_table = plan.panel_, plan.schema_, plan.order_table_
     unit = "day" if panel.step == 1 else "week"
-    count = "1 series" if panel.n_series == 1 else f"{panel.n_series:,} series"
     # a column of the table may have the name of one that a report gives a meaning
     safe = {name: f"{name} (column)" for name in schema.series if name in _TAKEN}
     shown = order_table.rename(safe | {"order": "decision", **PARTS, "based_on": "based on"})
     series = tuple(safe.get(name, name) for name in schema.series)
     evaluated = plan.underage is not None
-    changed = plan.overrides_
     rate = None if plan.rate_ is None else (plan.rate_.low, plan.rate_.high)
-    said = [*plan.notes_, *plan.choice_.left_out, *notes]
-    if currency and not evaluated:
-        said.append(f"Nothing is counted in {currency}: no costs were given.")
+    said = [*plan.choice_.left_out, *notes]
     return OrderReportData(
+        **_shared(plan, said, currency, evaluated=evaluated),
         title=title,
-        problem="newsvendor",
+        command=command,
         answer=(_answer(plan, shown, unit), plan.choice_.why),
         decisions=shown,
         n_decisions=order_table.height,
         level=float(np.mean(plan.cost_.level)),
         inputs={
-            "rows": f"{plan.n_rows_:,}, {count}, {panel.n_days:,} {unit}s",
-            **columns_of(plan),
+            **_inputs(plan),
             "orders": f"for {plan.horizon} {unit}s, decided {plan.lead_time} before the first"
             if plan.lead_time
             else f"for {plan.horizon} {unit}s",
             "aim": _aim(plan),
             "models": LABELS[plan.choice_.model],
         },
-        notes=tuple(dict.fromkeys(said)),
-        command=command,
-        versions=versions(),
-        date=schema.date,
         series=series,
         history=histories(plan, _largest(plan)),
-        currency=currency if evaluated else "",
         choice=plan.choice_,
         parts={words: float(order_table[name].sum()) for name, words in PARTS.items()},
         ends=(float(order_table["low"].sum()), float(order_table["high"].sum()))
         if {"low", "high"} <= set(order_table.columns)
         else None,
         n_series=int(np.unique(plan.targets_[0]).size),
-        unit=unit,
         whole=_together(plan),
         sold_out=None if panel.hidden is None else float(np.nanmean(panel.hidden)),
         rate=rate,
         asked=_aim(plan),
         evaluated=evaluated,
-        overrides="" if changed is None or not changed.count else str(changed),
     )
 
 
@@ -188,18 +180,40 @@ def _aim(plan: OrderPlan) -> str:
     return f"demand is met on {level} of the {unit}"
 
 
-def columns_of(plan: OrderPlan | ReplenishmentPlan) -> dict[str, str]:
-    """Which column was taken for what."""
-    schema = plan.schema_
+def _shared(
+    plan: OrderPlan | ReplenishmentPlan, notes: Sequence[str], currency: str, *, evaluated: bool
+) -> dict[str, Any]:
+    """Fields that the reports of both kinds of plans have in common."""
+    said = [*plan.notes_, *notes]
+    if currency and not evaluated:
+        said.append(f"Nothing is counted in {currency}: no costs were given.")
+    changed = plan.overrides_
+    return {
+        "problem": "newsvendor",
+        "notes": tuple(dict.fromkeys(said)),
+        "versions": versions(),
+        "date": plan.schema_.date,
+        "currency": currency if evaluated else "",
+        "unit": "day" if plan.panel_.step == 1 else "week",
+        "overrides": "" if changed is None or not changed.count else str(changed),
+    }
+
+
+def _inputs(plan: OrderPlan | ReplenishmentPlan) -> dict[str, str]:
+    """Rows of the table, and which column was taken for what."""
+    schema, panel = plan.schema_, plan.panel_
+    count = "1 series" if panel.n_series == 1 else f"{panel.n_series:,} series"
+    unit = "days" if panel.step == 1 else "weeks"
     named = {
         "date": schema.date,
         "series": ", ".join(schema.series),
         "sales": schema.sales,
         "sold out": schema.sold_out or "",
         "stock": schema.stock or "",
-        "known beforehand": ", ".join(plan.panel_.known),
+        "known beforehand": ", ".join(panel.known),
     }
-    return {f"column: {name}": text for name, text in named.items() if text}
+    columns = {f"column: {name}": text for name, text in named.items() if text}
+    return {"rows": f"{plan.n_rows_:,}, {count}, {panel.n_days:,} {unit}", **columns}
 
 
 # --- Histories.
@@ -267,3 +281,254 @@ def _together(plan: OrderPlan) -> dict[str, list[object]]:
         "observed": summed(panel.observed)[seen].tolist(),
         "expected": [] if demand is None else summed(demand)[seen].tolist(),
     }
+
+
+# --- Replenishment.
+
+
+_MANY_DAYS = 45  # of the history, where items are many
+_MAX_PERIODS = 45  # to come
+_ROOM = {True: 1150.0, False: 650.0}  # kB for items, where the table of orders is short or long
+_ITEM, _PERIOD = 6.5, 0.11  # kB of an item, and of a period of it, measured
+
+
+@dataclass(frozen=True)
+class StockAhead:
+    """Stock of one series to come, if its order is placed and no other.
+
+    Attributes
+    ----------
+    name : str
+    order : float
+    arrives : date
+        First period that the order can serve.
+    on_hand, on_order : float
+    expected : float
+        Demand until the next order arrives.
+    runs_empty : date or None
+        First period in which demand is more likely than not to exceed what is there.
+    dates : list of date
+        Coming periods.
+    demand : list of float
+        Expected, of each of them.
+    low, middle, high : list of float
+        Stock at the end of each: exceeded with a chance of 90, 50 and 10%.
+    empty : list of float
+        Chance that demand of the period is not met in full.
+    arrivals : list of float
+        Units that arrive when the period begins, the order included.
+    """
+
+    name: str
+    order: float
+    arrives: date
+    on_hand: float
+    on_order: float
+    expected: float
+    runs_empty: date | None
+    dates: list[date]
+    demand: list[float]
+    low: list[float]
+    middle: list[float]
+    high: list[float]
+    empty: list[float]
+    arrivals: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplenishmentReportData(ReportData):
+    """All that the report of a `ReplenishmentPlan` shows; `unmet.report` lays it out.
+
+    Of `ReportData` it has decisions (the table of orders, with ``item`` first and most urgent
+    series first), history, inputs, notes, command, versions and currency.
+
+    Attributes
+    ----------
+    ahead : tuple of StockAhead
+        The most urgent series.
+    totals : dict from str to float
+        Sums of the table of orders: order, on_hand, on_order, expected_demand.
+    n_ordered, n_empty : int
+        Series with an order, and those that are likely to run empty.
+    n_periods : int
+        How far ahead is looked.
+    unit : {"day", "week"}
+    missed : dict from str to float
+        How far each model of expected demand missed, held out.
+    model : str
+    overrides : str
+        What changing orders has cost or saved; empty where none were.
+    aim : str
+        What orders aim at, in words.
+    """
+
+    ahead: tuple[StockAhead, ...]
+    totals: dict[str, float]
+    n_ordered: int
+    n_empty: int
+    n_periods: int
+    unit: str
+    missed: dict[str, float] = field(default_factory=dict)
+    model: str = "usual"
+    overrides: str = ""
+    aim: str = ""
+
+
+def replenishment_report_data(
+    plan: ReplenishmentPlan,
+    *,
+    notes: Sequence[str] = (),
+    command: str = "",
+    title: str = "Orders",
+    currency: str = "",
+    most: int | None = None,
+) -> ReplenishmentReportData:
+    """Everything that the report of a fitted `ReplenishmentPlan` shows, for `write_report`.
+
+    Parameters
+    ----------
+    plan : ReplenishmentPlan
+        Fitted.
+    notes : sequence of str
+        Further sentences, such as those on how a file was read.
+    command : str
+        What makes this report again.
+    title : str
+    currency : str
+        What money is counted in, such as € or EUR; used where costs were given.
+    most : int, optional
+        Series that are told of one by one, the most urgent; by default as many as find room in a
+        file that can be sent by mail.
+
+    Returns
+    -------
+    ReplenishmentReportData
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from unmet.planning import ReplenishmentPlan, example, replenishment_report_data
+    >>> from unmet.report import render
+    >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
+    >>> plan = ReplenishmentPlan(lead_time=2, holding=1, shortage=4, n_paths=100).fit(sales)
+    >>> "to order in all" in render(replenishment_report_data(plan))
+    True
+    """
+    import polars as pl
+
+    check_is_fitted(plan, "replenishment_")
+    panel, schema = plan.panel_, plan.schema_
+    assert panel.planned is not None
+    kept = np.flatnonzero(panel.planned)
+    order_table = urgent_first(plan.order_table_.with_columns(pl.Series("\0place", kept)))
+    places = order_table["\0place"].to_numpy()
+    names = pl.Series("item", [item_name(plan, int(each)) for each in places], dtype=pl.String)
+    shown = order_table.drop("\0place", *schema.series).insert_column(0, names)
+    most = _room(kept.size, plan.demand_forecast_.expected.shape[1]) if most is None else most
+    unit = "day" if panel.step == 1 else "week"
+    shared = _shared(plan, notes, currency, evaluated=plan.shortage is not None)
+    return ReplenishmentReportData(
+        **shared,
+        title=title,
+        command=command,
+        answer=(f"Order {plan.in_words()}",),
+        decisions=shown,
+        n_decisions=shown.height,
+        inputs={
+            **_inputs(plan),
+            **({"column: on hand": plan.on_hand} if plan.on_hand else {}),
+            "lead time": _said(plan.lead_time, unit),
+            "review": f"every {_said(plan.review, unit)}",
+            "unmet demand": f"is {plan.unmet}",
+            **({} if plan.shelf_life is None else {"shelf life": _said(plan.shelf_life, unit)}),
+            "aim": _replenishment_aim(plan),
+            "expected demand": FORECASTS[plan.demand_forecast_.model],
+        },
+        series=("item",),
+        history=histories(plan, np.sort(places[:most]), None if most > places.size else _MANY_DAYS),
+        ahead=tuple(_ahead(plan, shown.head(most), places[:most])),
+        totals={
+            name: float(shown[name].sum())
+            for name in ("order", "on_hand", "on_order", "expected_demand")
+        },
+        n_ordered=int((shown["order"] > 0).sum()),
+        n_empty=int(shown["runs_empty"].is_not_null().sum()),
+        n_periods=plan.demand_forecast_.expected.shape[1],
+        missed=dict(plan.demand_forecast_.error),
+        model=plan.demand_forecast_.model,
+        aim=_replenishment_aim(plan),
+    )
+
+
+def urgent_first(orders: polars.DataFrame) -> polars.DataFrame:
+    """Sort orders of replenishment: what runs empty first, then what is likely to run out."""
+    return orders.sort(
+        "runs_empty",
+        "chance_of_running_out",
+        "order",
+        descending=[False, True, True],
+        nulls_last=True,
+        maintain_order=True,
+    )
+
+
+def _room(n_series: int, n_periods: int) -> int:
+    """Items that find room in a file which can be sent by mail."""
+    each = _ITEM + _PERIOD * min(n_periods, _MAX_PERIODS)
+    return int(_ROOM[n_series <= MAX_ITEMS[True]] / each)
+
+
+def _said(value: object, unit: str) -> str:
+    if isinstance(value, str):
+        return f"{unit}s in the column {value}"
+    return f"{value:g} {unit}{'' if value == 1 else 's'}"
+
+
+def _replenishment_aim(plan: ReplenishmentPlan) -> str:
+    """Say what orders aim at."""
+    unit = "days" if plan.panel_.step == 1 else "weeks"
+    if plan.shortage is not None:
+        holding, shortage = (
+            f"what column {each} says" if isinstance(each, str) else f"{each:g}"
+            for each in (plan.holding, plan.shortage)
+        )
+        return (
+            f"least cost until the next order arrives: a unit left over costs {holding} each "
+            f"{unit[:-1]}, one that is missing {shortage}"
+        )
+    level = SERVICE_LEVEL if plan.service_level is None else plan.service_level
+    return f"demand is met on {100 * level:.4g}% of the {unit}"
+
+
+def _ahead(plan: ReplenishmentPlan, shown: polars.DataFrame, places: Places) -> list[StockAhead]:
+    panel, found = plan.panel_, plan.replenishment_
+    n_periods = min(plan.demand_forecast_.expected.shape[1], _MAX_PERIODS)
+    dates = panel.date(panel.n_days + np.arange(n_periods)).astype(object).tolist()
+    arrivals = plan.state_.arrivals(n_periods)
+    lead = plan.rules_.whole("lead_time", panel.n_series)
+    soon = np.flatnonzero(lead < n_periods)
+    arrivals[soon, lead[soon]] += found.order[soon]
+    ahead = found.projection
+
+    def of(values: Array, place: int) -> list[float]:
+        return [float(each) for each in np.round(values[place, :n_periods], 3)]
+
+    return [
+        StockAhead(
+            name=str(row["item"]),
+            order=float(row["order"]),
+            arrives=row["arrives"],
+            on_hand=float(row["on_hand"]),
+            on_order=float(row["on_order"]),
+            expected=float(row["expected_demand"]),
+            runs_empty=row["runs_empty"],
+            dates=dates,
+            demand=of(plan.demand_forecast_.expected, place),
+            low=of(ahead.low, place),
+            middle=of(ahead.middle, place),
+            high=of(ahead.high, place),
+            empty=of(ahead.empty, place),
+            arrivals=of(arrivals, place),
+        )
+        for row, place in zip(shown.iter_rows(named=True), places, strict=True)
+    ]

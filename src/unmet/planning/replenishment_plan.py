@@ -36,12 +36,12 @@ from unmet.planning.reading import (
     read_dates,
     require_columns,
 )
-from unmet.planning.schema import Schema, infer_schema, refuse_taken
+from unmet.planning.schema import Schema, given_columns, infer_schema, refuse_taken
 from unmet.progress import Step, silent
 from unmet.replenishment import StockState, SupplyRules, order_up_to, replenish
 from unmet.replenishment.levels import StockLevels
 from unmet.replenishment.orders import MAX_REVIEWS, Replenishment, some_rules
-from unmet.replenishment.shelves import Shelves
+from unmet.replenishment.stock import Shelves
 
 if TYPE_CHECKING:
     import polars
@@ -464,16 +464,7 @@ class ReplenishmentPlan(BaseEstimator):
         mine = [name for name in used if isinstance(name, str) and name in rows.columns]
         if self.on_hand is not None:
             require_columns(rows, [self.on_hand], "on_hand")
-        schema = infer_schema(
-            rows.drop(mine),
-            date=self.date,
-            series=self.series,
-            sales=self.sales,
-            sold_out=self.sold_out,
-            stock=self.stock,
-            price=self.price,
-            known=self.known_future,
-        )
+        schema = infer_schema(rows.drop(mine), **given_columns(self))
         refuse_taken(schema, (*ORDER_COLUMNS, *_OTHERS))
         if self.on_hand is not None and schema.sold_out is None and schema.stock is None:
             self.empty_tells = self.sold_out != ""
@@ -701,8 +692,8 @@ class ReplenishmentPlan(BaseEstimator):
             shelves, total = Shelves(before, rules), np.zeros(series.size)
             shelves.deliver(order)
             for period in range(demand.shape[1]):
-                passed = shelves.sell(np.nan_to_num(demand[:, period]))
-                total += np.where(counted[:, period], shelves.cost(passed), 0.0)
+                shelves.sell(np.nan_to_num(demand[:, period]))
+                total += np.where(counted[:, period], shelves.cost(), 0.0)
             return float((total + rules.rows("fixed", series.size) * (order > 0)).sum())
 
         difference = evaluated(decided[series, day]) - evaluated(suggested[series, day])

@@ -178,6 +178,12 @@ class Schema:
         return (*self.series, *self.static)
 
 
+def given_columns(plan: Any) -> dict[str, Any]:
+    """Columns that the user of a plan has named, as parameters of `infer_schema`."""
+    names = ("date", "series", "sales", "sold_out", "stock", "price")
+    return {"known": plan.known_future, **{name: getattr(plan, name) for name in names}}
+
+
 def refuse_taken(schema: Schema, columns: Iterable[str]) -> None:
     """Refuse columns of dates and series that are called like columns of a table of orders."""
     clash = {schema.date, *schema.series} & set(columns)

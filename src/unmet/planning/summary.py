@@ -6,7 +6,6 @@ with ``--details``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -26,43 +25,28 @@ if TYPE_CHECKING:
     from unmet.planning.decision_plan import DecisionPlan
 
 
-@dataclass(frozen=True)
-class _Words:
-    """What things are called in one problem."""
-
-    decisions: str
-    observations: str
-    hide: str  # what rows do, in the plural
-    ended: str  # what was counted where orders were found
-    flagged: str  # what was counted where flags or stock say it
-    ignoring: str
-
-
-_LABELS = {
-    "newsvendor": _Words(
-        "orders",
-        "sales",
-        "hide demand",
-        "in {} of the rows sales ended at the order",
-        "{} of the rows sold out",
-        "if sales were taken for demand",
-    ),
-    "pricing": _Words(
-        "prices",
-        "offers",
-        "hide what buyers would have paid",
-        "in {} of the rows the price ended at the offer",
-        "{} of the offers were accepted",
-        "if offers were taken for what buyers would pay",
-    ),
-    "replacement": _Words(
-        "ages",
-        "times in service",
-        "hide a lifetime",
-        "{} of the parts were taken out at a planned age",
-        "{} of the parts were taken out before they failed",
-        "if times in service were taken for lifetimes",
-    ),
+NOUNS = {"newsvendor": "orders", "pricing": "prices", "replacement": "ages"}
+"""What is decided, in the plural."""
+_OBSERVED = {"newsvendor": "sales", "pricing": "offers", "replacement": "times in service"}
+_HIDE = {
+    "newsvendor": "hide demand",
+    "pricing": "hide what buyers would have paid",
+    "replacement": "hide a lifetime",
+}
+_ENDED = {  # what was counted where orders were found
+    "newsvendor": "in {} of the rows sales ended at the order",
+    "pricing": "in {} of the rows the price ended at the offer",
+    "replacement": "{} of the parts were taken out at a planned age",
+}
+_FLAGGED = {  # what was counted where flags or stock say it
+    "newsvendor": "{} of the rows sold out",
+    "pricing": "{} of the offers were accepted",
+    "replacement": "{} of the parts were taken out before they failed",
+}
+_IGNORING = {
+    "newsvendor": "if sales were taken for demand",
+    "pricing": "if offers were taken for what buyers would pay",
+    "replacement": "if times in service were taken for lifetimes",
 }
 _INDENT = 21
 
@@ -100,14 +84,13 @@ def plain_answers(plan: DecisionPlan, *, costs_given: bool = True) -> list[tuple
     found = plan.diagnosis_
     if found is None:
         return []
-    labels = _LABELS[plan.problem]
     asked = [
         ("Is anything hidden?", _hidden(found, plan)),
-        ("How sure is that?", _sure(found, labels, plan)),
-        (f"And the {labels.decisions}?", _decisions(found, labels)),
+        ("How sure is that?", _sure(found, plan)),
+        (f"And the {NOUNS[plan.problem]}?", _decisions(found, plan.problem)),
         ("What is it worth?", _worth(found)),
-        ("If that is wrong?", _if_wrong(found, labels)),
-        ("What next?", _next(found, labels, plan, costs_given=costs_given)),
+        ("If that is wrong?", _if_wrong(found, plan.problem)),
+        ("What next?", _next(found, plan, costs_given=costs_given)),
     ]
     return [(question, answer) for question, answer in asked if answer]
 
@@ -131,49 +114,49 @@ def hidden_rows(found: Diagnosis, problem: str, assumed: float | None = None) ->
         The share of rows that hide something, for a card, and a sentence; both empty where the
         diagnosis gives no share.
     """
-    labels, share, ends = _LABELS[problem], found.share_censored, found.share_range
+    hide, share, ends = _HIDE[problem], found.share_censored, found.share_range
     if assumed is not None:
-        return percent(assumed), f"{percent(assumed)} of the rows {labels.hide}, as you assumed."
+        return percent(assumed), f"{percent(assumed)} of the rows {hide}, as you assumed."
     if share is None:
         return "", ""
     if found.share_is_seen:
         if not share:
-            return "0%", f"Of no row it is known to {labels.hide} (counted)."
-        counted = (labels.flagged if ends is None else labels.ended).format(percent(share))
+            return "0%", f"Of no row it is known to {hide} (counted)."
+        counted = (_FLAGGED if ends is None else _ENDED)[problem].format(percent(share))
         counted = f"{counted[0].upper()}{counted[1:]} (counted)"
         if ends is None or ends[1] - ends[0] < COUNTED:
             most = "at most " if problem == "newsvendor" else ""  # demand may end with the stock
             return f"{most}{percent(share)}", f"{counted}."
-        return interval(ends), f"{counted}; {interval(ends)} may {labels.hide}."
+        return interval(ends), f"{counted}; {interval(ends)} may {hide}."
     if found.share_given is not None:
         given = rates(found.share_given)
         middle = "" if given == percent(share) else f"; {percent(share)} was taken"
-        return given, f"{given} of the rows {labels.hide}, as you said (--sellout-rate){middle}."
+        return given, f"{given} of the rows {hide}, as you said (--sellout-rate){middle}."
     if found.identified == "no":
         possible = "any share" if ends is None or ends == (0.0, 1.0) else interval(ends)
         any_share = possible if possible == "any share" else f"any share from {possible}"
-        return possible, f"These numbers cannot tell: {any_share} of the rows may {labels.hide}."
+        return possible, f"These numbers cannot tell: {any_share} of the rows may {hide}."
     if ends is None and found.profile is not None:
         ends = found.interval
     possible = "" if ends is None else f"; any share from {interval(ends)} is possible"
     if not share:
         return "0%", f"Nothing is hidden, as far as these numbers can tell{possible}."
-    return percent(share), f"About {percent(share)} of the rows {labels.hide}{possible}."
+    return percent(share), f"About {percent(share)} of the rows {hide}{possible}."
 
 
 def followed(found: Diagnosis, problem: str) -> str:
     """Say what decisions follow where the data cannot tell; empty where they can."""
-    labels = _LABELS[problem]
+    decisions = NOUNS[problem].capitalize()
     if found.identified != "no" or found.share_is_seen or found.share_given is not None:
         return ""
     told = found.ambiguity
     if told is not None and told.followed != "least_censoring":
         aim = {"minimax_regret": "regret", "expected_cost": "expected cost"}[told.followed]
-        return f"{labels.decisions.capitalize()} follow the least {aim} over all of these."
+        return f"{decisions} follow the least {aim} over all of these."
     if not found.share_censored:
-        return f"{labels.ignoring.removeprefix('if ').capitalize()}."
+        return f"{_IGNORING[problem].removeprefix('if ').capitalize()}."
     least = percent(found.share_censored)
-    return f"{labels.decisions.capitalize()} follow the least share that fits, {least}."
+    return f"{decisions} follow the least share that fits, {least}."
 
 
 def _hidden(found: Diagnosis, plan: DecisionPlan) -> str:
@@ -185,31 +168,32 @@ def _hidden(found: Diagnosis, plan: DecisionPlan) -> str:
     return f"{answer}: {said[0].lower()}{said[1:]}"
 
 
-def _sure(found: Diagnosis, labels: _Words, plan: DecisionPlan) -> str:
+def _sure(found: Diagnosis, plan: DecisionPlan) -> str:
+    decisions, observations = NOUNS[plan.problem], _OBSERVED[plan.problem]
     if found.share_given is not None:
-        return f"As sure as you are of the rate; the {labels.observations} do not prove it."
+        return f"As sure as you are of the rate; the {observations} do not prove it."
     if found.identified == "yes":
         rule = getattr(getattr(plan.estimator_, "rule_", None), "order_rule_", None)
         rule = getattr(rule, "rule_", None)
         if rule is not None and rule.accepted:
             return f"Sure. Past orders followed a rule, which gave it away: {rule.formula}."
-        return f"Sure: all that fits these numbers leads to much the same {labels.decisions}."
+        return f"Sure: all that fits these numbers leads to much the same {decisions}."
     if found.share_is_seen and found.identified is not None:
         return (
-            f"Sure which rows, not how much they hide: these {labels.decisions} may be somewhat "
+            f"Sure which rows, not how much they hide: these {decisions} may be somewhat "
             "too low or too high."
         )
     if found.identified == "weakly":
         return (
-            f"Sure that something is hidden, not how much: these {labels.decisions} are more "
+            f"Sure that something is hidden, not how much: these {decisions} are more "
             "likely too low than too high."
         )
     if found.identified == "no":
-        return f"Not sure: the {labels.observations} would look the same if nothing were hidden."
+        return f"Not sure: the {observations} would look the same if nothing were hidden."
     return ""
 
 
-def _decisions(found: Diagnosis, labels: _Words) -> str:
+def _decisions(found: Diagnosis, problem: str) -> str:
     decision, shift = found.decision, found.shift
     if decision is None:
         return ""
@@ -218,9 +202,9 @@ def _decisions(found: Diagnosis, labels: _Words) -> str:
     said = f"They average {fixed(decision, decimals)}"
     if shift:
         way = "more" if shift > 0 else "less"
-        said += f", {fixed(abs(shift), decimals)} {way} than {labels.ignoring}"
+        said += f", {fixed(abs(shift), decimals)} {way} than {_IGNORING[problem]}"
     elif shift is not None:
-        said += f", as {labels.ignoring}"
+        said += f", as {_IGNORING[problem]}"
     low, high = (fixed(end, decimals) for end in ends)
     if low != high and found.identified != "yes":
         said += f"; anything from {low} to {high} may be right"
@@ -235,7 +219,7 @@ def _worth(found: Diagnosis) -> str:
     return f"About {number(found.stake)} for each row, {total} in all{sure}."
 
 
-def _if_wrong(found: Diagnosis, labels: _Words) -> str:
+def _if_wrong(found: Diagnosis, problem: str) -> str:
     told = found.ambiguity
     if told is None:
         return ""
@@ -249,17 +233,19 @@ def _if_wrong(found: Diagnosis, labels: _Words) -> str:
             f"{lost[0].upper()}{lost[1:]}, whatever is true (--when-unidentified minimax_regret)."
         )
     rate = followed.worst_rate
-    case = f"{percent(rate)} of the rows {labels.hide}" if rate else "nothing is hidden"
+    case = f"{percent(rate)} of the rows {_HIDE[problem]}" if rate else "nothing is hidden"
     return (
-        f"If {case}, {lost}. With --when-unidentified minimax_regret {labels.decisions} average "
+        f"If {case}, {lost}. With --when-unidentified minimax_regret {NOUNS[problem]} average "
         f"{fixed(told.minimax_regret.decision, places)}, and a row costs at most "
         f"{fixed(told.minimax_regret.worst, digits)} more, whatever is true."
     )
 
 
-def _next(found: Diagnosis, labels: _Words, plan: DecisionPlan, *, costs_given: bool) -> str:
+def _next(found: Diagnosis, plan: DecisionPlan, *, costs_given: bool) -> str:
     costs = "" if costs_given else "put your own costs in place of 1 and 1, "
-    use = f"Use these {labels.decisions}: {costs}learn them with unmet fit, then run unmet decide."
+    use = (
+        f"Use these {NOUNS[plan.problem]}: {costs}learn them with unmet fit, then run unmet decide."
+    )
     if found.identified in (None, "yes") or found.share_given is not None:
         return use
     if found.share_is_seen:

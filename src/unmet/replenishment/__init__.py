@@ -11,8 +11,7 @@ periods
 from unmet.replenishment.levels import order_up_to
 from unmet.replenishment.orders import project, replenish
 from unmet.replenishment.paths import DemandDistribution
-from unmet.replenishment.rules import SupplyRules
-from unmet.replenishment.state import StockState
+from unmet.replenishment.stock import StockState, SupplyRules
 
 __all__ = [
     "DemandDistribution",

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from unmet.arrays import Array
 from unmet.errors import InvalidInput
 from unmet.replenishment.orders import Part, alike, read_paths, some_rules
-from unmet.replenishment.rules import SupplyRules
-from unmet.replenishment.shelves import Shelves
+from unmet.replenishment.stock import Shelves, SupplyRules
 
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _SEARCH = 10  # steps: the bracket shrinks to 0.8% of itself
@@ -49,12 +48,7 @@ class StockLevels:
 
     def columns(self) -> dict[str, Array]:
         """Columns with one entry for each series, ready for any table."""
-        return {
-            "reorder_point": self.reorder_point,
-            "order_up_to": self.order_up_to,
-            "minimum": self.minimum,
-            "lot": self.lot,
-        }
+        return dict(vars(self))
 
     def orders(self, position: ArrayLike) -> Array:
         """Say what to order at a position, before lots and minima."""
@@ -251,7 +245,7 @@ def _simulated(demand: Array, rules: SupplyRules, lead: int, review: int, level:
             coming[lead] = np.maximum(level[:, None] - position, 0.0)
         shelves.deliver(coming[0])
         coming = np.concatenate([coming[1:], np.zeros_like(coming[:1])])
-        passed = shelves.sell(demand[:, :, period])
+        shelves.sell(demand[:, :, period])
         if period >= _WARM_UP:
-            total += shelves.cost(passed).mean(axis=1)
+            total += shelves.cost().mean(axis=1)
     return np.asarray(total / (length - _WARM_UP))

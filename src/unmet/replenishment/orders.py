@@ -34,9 +34,7 @@ from unmet.allocation import allocate
 from unmet.arrays import Array, Numbers, expand, positive
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.replenishment.rules import SupplyRules
-from unmet.replenishment.shelves import Shelves
-from unmet.replenishment.state import StockState
+from unmet.replenishment.stock import Shelves, StockState, SupplyRules
 
 Places = NDArray[np.intp]
 
@@ -221,12 +219,12 @@ def project(paths: Array, rules: SupplyRules, state: StockState, order: Array) -
         shelves = Shelves(np.repeat(state.on_hand[rows, None], n_paths, axis=1), some)
         for period in range(n_periods):
             shelves.deliver(np.repeat(arrivals[rows, period][:, None], n_paths, axis=1))
-            passed = shelves.sell(paths[rows, :, period])
+            shelves.sell(paths[rows, :, period])
             levels[:, rows, period] = np.quantile(
-                passed.left - passed.owed, [0.1, 0.5, 0.9], axis=1, method="inverted_cdf"
+                shelves.on_hand, [0.1, 0.5, 0.9], axis=1, method="inverted_cdf"
             )
-            empty[rows, period] = (passed.unmet > 0).mean(axis=1)
-            cost[rows] += shelves.cost(passed).mean(axis=1)
+            empty[rows, period] = (shelves.unmet > 0).mean(axis=1)
+            cost[rows] += shelves.cost().mean(axis=1)
     cost += rules.rows("fixed", n_series) * (order > 0)
     return Projection(levels[0], levels[1], levels[2], empty, cost)
 
@@ -329,9 +327,9 @@ class Part:
         for period in range(self.lead + reach):
             if period < arrivals.shape[1]:
                 shelves.deliver(np.repeat(arrivals[:, period, None], n_paths, axis=1))
-            passed = shelves.sell(self.paths[:, :, period])
+            shelves.sell(self.paths[:, :, period])
             if period >= self.lead:
-                total = total + passed.unmet if self._lost else passed.owed
+                total = total + shelves.unmet if self._lost else shelves.owed
                 found[:, :, period - self.lead] = total
         return found
 

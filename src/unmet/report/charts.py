@@ -17,7 +17,7 @@ import numpy as np
 from unmet.bands.plots import Chart, Line, Role
 from unmet.errors import InvalidInput
 from unmet.planning.decision_report import ITEM_MARK, ReportData
-from unmet.planning.replenishment_report import StockAhead
+from unmet.planning.order_report import StockAhead
 from unmet.report.labels import Labels, by_time
 
 if TYPE_CHECKING:

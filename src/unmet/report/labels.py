@@ -6,7 +6,7 @@ those who do not see it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from unmet.bands import Diagnosis
@@ -154,6 +154,17 @@ PROBLEMS = {
 def labels_for(problem: str) -> Labels:
     """Labels of a problem: "newsvendor", "pricing" or "replacement"."""
     return PROBLEMS[OneOf(*PROBLEMS)("problem", problem)]
+
+
+def order_labels(unit: str) -> Labels:
+    """Labels of orders for coming days or weeks; `unit` is "day" or "week"."""
+    return replace(
+        PROBLEMS["newsvendor"],
+        decision="order",
+        decisions="orders",
+        interval_censored="sold out",
+        period=unit,
+    )
 
 
 def capital(text: str) -> str:

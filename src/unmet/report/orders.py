@@ -1,4 +1,4 @@
-"""The tables of a report that a planner works with: orders by item and day, rows, and items.
+"""What reports share: tables of orders by item and day, rows, items, notes, how it was made.
 
 A table of items and days has totals; where there is no room for all days, days are put together.
 Each item has its history, what is hidden in it, and its orders.
@@ -15,10 +15,10 @@ import numpy as np
 
 from unmet.bands.text import decimals_for, fixed, number, percent
 from unmet.planning.decision_report import ReportData
-from unmet.planning.replenishment_report import StockAhead
+from unmet.planning.order_report import StockAhead
 from unmet.report.charts import MAX_ITEMS, Item, day_label, is_few, item_chart
 from unmet.report.drawing import figure
-from unmet.report.html import Html, element, folded, joined, table
+from unmet.report.html import Html, element, folded, joined, pairs, several, table
 from unmet.report.labels import Labels, capital, decisions_finding
 
 if TYPE_CHECKING:
@@ -347,3 +347,31 @@ def orders_finding(content: ReportData, labels: Labels) -> str:
     if decided.height < content.n_decisions:
         finding += f" Drawn are the first {decided.height:,} of {content.n_decisions:,} rows."
     return finding
+
+
+# --- What a reader should know, and how the report was made.
+
+
+def made(content: ReportData, *, notes: bool = True) -> Html:
+    """Tell what went in, what was done to it (unless told elsewhere), the command, and versions."""
+    inputs = dict(content.inputs)
+    if content.level is not None and not any("level" in name.lower() for name in inputs):
+        inputs["Level α"] = f"{content.level:.4g}"
+    versions = ", ".join(f"{name} {version}" for name, version in content.versions.items())
+    told = element("ul", several("li", content.notes))
+    command = element("pre", element("code", content.command), tabindex="0")
+    parts = [
+        ("What went in", inputs and pairs("named", inputs.items())),
+        ("What was done to the table", notes and content.notes and told),
+        ("To make it again", content.command and command),
+        ("Versions", versions and element("p", versions)),
+    ]
+    shown = [joined([element("h3", heading), Html(body)]) for heading, body in parts if body]
+    return joined(shown) if shown else element("p", "Nothing was noted down.")
+
+
+def told_notes(content: ReportData) -> Html:
+    """List what was found in the table."""
+    if not content.notes:
+        return element("p", "Nothing unusual was found in the table.")
+    return element("ul", several("li", content.notes))

@@ -25,10 +25,9 @@ from unmet.report.html import (
     key_figure,
     page_head,
     pairs,
-    several,
     table,
 )
-from unmet.report.labels import Labels, capital, labels_for, money
+from unmet.report.labels import Labels, capital, money, order_labels
 from unmet.report.orders import (
     amount,
     by_item,
@@ -36,8 +35,9 @@ from unmet.report.orders import (
     by_row,
     item_finding,
     item_link,
+    made,
+    told_notes,
 )
-from unmet.report.statistics import made
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -54,13 +54,7 @@ def panel_sections(content: OrderReportData) -> tuple[Html, dict[str, tuple[str,
     ----------
     content : OrderReportData
     """
-    labels = replace(
-        labels_for(content.problem),
-        decision="order",
-        decisions="orders",
-        interval_censored="sold out",
-        period=content.unit,
-    )
+    labels = order_labels(content.unit)
     totals = _totals(content)
     items = _items(content, totals, labels)
     left_out = totals.height - len(items)
@@ -69,7 +63,7 @@ def panel_sections(content: OrderReportData) -> tuple[Html, dict[str, tuple[str,
         "items": ("Item by item", by_item(items, (), labels)),
         "hidden": ("What is hidden", _hidden(content, totals)),
         "costs": ("Why these orders", _choice(content)),
-        "unknown": ("What you should know", _notes(content)),
+        "unknown": ("What you should know", told_notes(content)),
         "statistics": ("Statistics", _statistics(content)),
         "made": ("How this was made", made(content, notes=False)),
     }
@@ -327,12 +321,6 @@ def _choice(content: OrderReportData) -> Html:
     how = "Less and more are against the same weekdays before." if usual else ""
     parts.append(bars(shown, name="costs", finding=finding, how=how, part=""))
     return joined(parts)
-
-
-def _notes(content: OrderReportData) -> Html:
-    if not content.notes:
-        return element("p", "Nothing unusual was found in the table.")
-    return element("ul", several("li", content.notes))
 
 
 # --- Appendix.

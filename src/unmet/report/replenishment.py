@@ -13,7 +13,7 @@ from dataclasses import replace
 from unmet.bands.plots import Chart
 from unmet.bands.text import number, percent
 from unmet.planning.demand_forecast import LABELS
-from unmet.planning.replenishment_report import ReplenishmentReportData, StockAhead
+from unmet.planning.order_report import ReplenishmentReportData, StockAhead
 from unmet.report.charts import Item, day_label, is_few, items_of, stock_charts
 from unmet.report.drawing import Bar, bars, figure
 from unmet.report.html import (
@@ -22,12 +22,10 @@ from unmet.report.html import (
     joined,
     key_figure,
     page_head,
-    several,
     table,
 )
-from unmet.report.labels import Labels, capital, labels_for
-from unmet.report.orders import MISSING, amount, item_link, picked
-from unmet.report.statistics import made
+from unmet.report.labels import capital, order_labels
+from unmet.report.orders import MISSING, amount, item_link, made, picked, told_notes
 
 _MAX_ROWS = 2_000  # more make a page that browsers are slow with
 _HEIGHT = 150  # pixels of each of three panels
@@ -53,21 +51,10 @@ def replenishment_sections(
         "decisions-section": ("Orders", _orders(content)),
         "items": ("Stock to come, item by item", _items(content)),
         "costs": ("Why these orders", _why(content)),
-        "unknown": ("What you should know", _notes(content)),
+        "unknown": ("What you should know", told_notes(content)),
         "made": ("How this was made", made(content, notes=False)),
     }
     return _top(content), sections
-
-
-def replenishment_labels(content: ReplenishmentReportData) -> Labels:
-    """Give what things are called where stock lasts."""
-    return replace(
-        labels_for(content.problem),
-        decision="order",
-        decisions="orders",
-        interval_censored="sold out",
-        period=content.unit,
-    )
 
 
 # --- Top.
@@ -152,7 +139,7 @@ def plots(
     content: ReplenishmentReportData,
 ) -> Iterator[tuple[StockAhead, tuple[Chart, Chart, Chart]]]:
     """Describe what is drawn of each item: demand, stock to come, and the risk of running out."""
-    labels = replenishment_labels(content)
+    labels = order_labels(content.unit)
     known = {item.name: item for item in items_of(replace(content, decisions=None), labels)[0]}
     few = is_few([Item(each.name) for each in content.ahead])
     for ahead in content.ahead:
@@ -238,9 +225,3 @@ def _why(content: ReplenishmentReportData) -> Html:
         part="",
     )
     return joined([*parts, drawn])
-
-
-def _notes(content: ReplenishmentReportData) -> Html:
-    if not content.notes:
-        return element("p", "Nothing unusual was found in the table.")
-    return element("ul", several("li", content.notes))

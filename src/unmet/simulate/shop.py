@@ -26,7 +26,7 @@ from unmet.checks import Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput
 from unmet.progress import Step
 from unmet.replenishment import StockState, SupplyRules
-from unmet.replenishment.shelves import Shelves
+from unmet.replenishment.stock import Shelves
 from unmet.simulate.base import YEAR, distribution, streams, weekday
 from unmet.simulate.censoring_lab import WEEKDAY_EFFECTS
 
@@ -358,20 +358,20 @@ def run_shop(
         shelves.deliver(coming[:, :, 0])
         coming = np.concatenate([coming[:, :, 1:], np.zeros_like(coming[:, :, :1])], axis=2)
         there_now = shelves.stock.sum(axis=-1)
-        passed = shelves.sell(np.repeat(truth[:, now, None], n_policies, axis=1))
+        shelves.sell(np.repeat(truth[:, now, None], n_policies, axis=1))
         # sums of units by age are rounded: where demand was not met, all that was there was sold
-        there_now = np.where(passed.unmet > 0, passed.sold, there_now)
-        sales[:, :, now] = truth[:, now] if waits else passed.sold.T
+        there_now = np.where(shelves.unmet > 0, shelves.sold, there_now)
+        sales[:, :, now] = truth[:, now] if waits else shelves.sold.T
         stock[:, :, now] = np.inf if waits else there_now.T
         for name, value in (
             ("orders", orders),
             ("stock", there_now),
-            ("sales", passed.sold),
-            ("lost", passed.unmet),
-            ("left", passed.left),
-            ("spoiled", passed.spoiled),
-            ("cost", shelves.cost(passed) + fixed * (orders > 0)),
-            ("short", passed.owed if waits else passed.unmet),
+            ("sales", shelves.sold),
+            ("lost", shelves.unmet),
+            ("left", shelves.left),
+            ("spoiled", shelves.spoiled),
+            ("cost", shelves.cost() + fixed * (orders > 0)),
+            ("short", shelves.owed if waits else shelves.unmet),
         ):
             kept[name][:, :, period] = value.T
         if progress is not None:
