@@ -1,15 +1,15 @@
-"""Fits on hostile problems by the thousand: `make fuzz`.
+"""Fits on ordinary and hostile problems by the thousand: `make fuzz`.
 
 usage: python tests/fuzz/fuzz.py [part ...] [--count N] [--first SEED] [--processes N]
                                  [--folder DIR] [--page FILE]
 
-A part is a module of this folder that makes a problem from a seed and judges the fit::
+A part is a module of this folder that makes a problem from a seed and evaluates the fit::
 
     OUTCOMES, FAILURES      what a fit may come to, and which of these must not happen
     COUNT                   how many seeds `make fuzz` takes
     generate(seed)          a problem with `kinds` (words), `simpler()` (smaller problems, which may
                             fail in the same way) and `source()` (text that makes it again)
-    judge(problem)          a `Verdict`
+    evaluate(problem)       a `Verdict`
 
 **A new part** is such a module and its line in `PARTS`. Seeds are worked on in chunks, by several
 processes; what is finished stands in the folder, under a name that stands for the code that was
@@ -44,12 +44,11 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PARTS = {
     "ordinary": "fuzz_ordinary",
-    "linear": "fuzz_linear",
     "bands": "fuzz_bands",
     "models": "fuzz_models",
 }
 CHUNK = 200
-LONGEST = 30  # seconds of computing for one fit together with its judgement
+LONGEST = 30  # seconds of computing for one fit together with its evaluation
 SHRINKING = 20  # seconds for one failure
 SHOWN = 20  # failures that are shrunk and printed
 
@@ -62,7 +61,7 @@ class Verdict(NamedTuple):
 
 
 class TooSlow(BaseException):
-    """No `Exception`: whoever looks for errors of other libraries must not catch it."""
+    """No `Exception`: code that catches errors of other libraries must not catch it."""
 
 
 @contextmanager
@@ -220,7 +219,7 @@ def table(found: dict[str, Any]) -> str:
     last = found["first"] + found["count"] - 1
     lines = [
         f"Last run: {date.today().isoformat()}, seeds {found['first']:,} to {last:,}, code "
-        f"`{found['code']}`; the slowest fit took {found['slowest'][0]:.1f} s with its judgement.",
+        f"`{found['code']}`; the slowest fit took {found['slowest'][0]:.1f} s with its evaluation.",
         "",
         "| outcome | fits | share |",
         "|---|---:|---:|",
