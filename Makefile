@@ -148,7 +148,7 @@ docs: $(VENV)/docs  ## build the documentation into docs/_build/html
 bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks/README.md)
 	$(BIN)/python benchmarks/linear.py
 
-# Ends with an error if anything fails; can be stopped at any moment, and goes on where it was.
+# Ends with an error if anything fails.
 fuzz: $(VENV)/dev  ## hostile files, kills, dying clusters; ordinary and hostile problems by the thousand (long)
 	$(BIN)/pytest -m fuzz tests
 	$(BIN)/python tests/fuzz/fuzz.py --page docs/explanation/promises.md

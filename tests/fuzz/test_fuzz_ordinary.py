@@ -1,6 +1,5 @@
 """A bounded part of `make fuzz`, and whether its outcomes can be trusted."""
 
-import json
 from dataclasses import replace
 
 import fuzz
@@ -69,18 +68,12 @@ def test_untrue_costs_foreign_errors_and_refusals_are_told_apart(monkeypatch):
         assert evaluate(plain()).outcome == action.__name__
 
 
-def test_a_run_goes_on_where_it_stopped_and_writes_its_counts(tmp_path, monkeypatch, capsys):
+def test_a_run_counts_its_outcomes_and_writes_them(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(fuzz, "CHUNK", 4)
-    first = fuzz.run("ordinary", 0, 8, 1, tmp_path)
-    (chunks,) = tmp_path.glob("ordinary-*/chunks.jsonl")
-    lines = chunks.read_text().splitlines()
-    chunks.write_text(lines[0] + "\n" + lines[1][:20])  # killed while it wrote
-    assert fuzz.run("ordinary", 0, 8, 1, tmp_path)["outcomes"] == first["outcomes"]
-    assert chunks.read_text().startswith(lines[0] + "\n")
-    assert [json.loads(line)["count"] for line in chunks.read_text().splitlines()] == [4, 4]
-    assert sum(first["outcomes"].values()) == 8
+    first = fuzz.run("ordinary", 0, 6, 1)
+    assert sum(first["outcomes"].values()) == 6
     fuzz.show(first)
-    assert "seeds 0 to 7" in capsys.readouterr().out
+    assert "seeds 0 to 5" in capsys.readouterr().out
     page = tmp_path / "page.md"
     marks = "<!-- fuzz ordinary: begin -->\nold\n<!-- fuzz ordinary: end -->"
     page.write_text(f"before\n{marks}\nafter\n")
