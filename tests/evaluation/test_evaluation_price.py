@@ -29,6 +29,12 @@ def test_normalised_newsvendor_cost_is_the_pinball_loss(level):
     )
 
 
+def test_missing_units_cost_underage_and_left_over_units_cost_overage():
+    cost = Newsvendor(underage=7, overage=2)
+    assert realised_cost(cost, [10], [13]) == 21.0
+    assert realised_cost(cost, [13], [10]) == 6.0
+
+
 def test_cost_saving():
     assert cost_saving(9.0, 12.0) == pytest.approx(0.25)
     assert cost_saving(15.0, 12.0) == pytest.approx(-0.25)
