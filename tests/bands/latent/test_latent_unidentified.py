@@ -313,7 +313,7 @@ def test_nothing_changes_where_the_data_can_tell():
 def test_flags_leave_nothing_to_be_unsure_of(vague):
     rows = vague.train
     bands = []
-    for when_unidentified in ("least", "regret"):
+    for when_unidentified in ("least_censoring", "minimax_regret"):
         rule = LatentBand(when_unidentified=when_unidentified, **FEW)
         rule.fit(ASYMMETRIC, rows.features, rows.sales, censored=rows.censored)
         bands.append(rule.band(rows.features[:20]).low)
