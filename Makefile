@@ -9,7 +9,7 @@ ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo app reproduce test test-min test-new test-kernels slow archives adapters lint style types quick browser \
-	docs bench fuzz kills metrics build lock licences clean
+	docs bench fuzz metrics build lock licences clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -148,13 +148,10 @@ docs: $(VENV)/docs  ## build the documentation into docs/_build/html
 bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks/README.md)
 	$(BIN)/python benchmarks/linear.py
 
-# Ends with an error if anything fails; can be stopped at any moment, and goes on where it was.
-fuzz: $(VENV)/dev  ## hostile files, dying clusters; hostile problems by the thousand, evaluated in exact arithmetic (long)
+# Ends with an error if anything fails.
+fuzz: $(VENV)/dev  ## hostile files, kills, dying clusters; ordinary and hostile problems by the thousand (long)
 	$(BIN)/pytest -m fuzz tests
 	$(BIN)/python tests/fuzz/fuzz.py --page docs/explanation/promises.md
-
-kills: $(VENV)/dev  ## kill -9 of runs at any moment, 50 of each: nothing is lost (long)
-	$(BIN)/python tests/fuzz/kills.py --page docs/explanation/promises.md
 
 metrics: $(VENV)/dev  ## what a reader must hold in the head: lines, files, records, names, calls
 	$(BIN)/python benchmarks/metrics.py

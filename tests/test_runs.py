@@ -11,7 +11,6 @@ from scipy import sparse
 from unmet.errors import InvalidInput
 from unmet.runs import (
     append_row,
-    differing,
     digest,
     open_run,
     read_arrays,
@@ -53,11 +52,6 @@ def test_another_run_is_refused_by_what_differs(tmp_path):
     assert "there holds a run with another trials (5, not 6) and X, got" in refused(tmp_path, other)
     again = {"trials": 5, "X": digest(1)}
     assert "--again goes on with it" in refused(tmp_path, again, resume_by="--again")
-
-
-def test_differences_are_listed_as_one_says_them():
-    assert differing({"a": 1}, {"a": 1}) == ""
-    assert differing({"a": 1}, {"a": digest(1), "b": None, "c": "x"}) == "a and c (None, not 'x')"
 
 
 @pytest.mark.parametrize("end", ["", "{", '{"co', '{"cost": 2}'])

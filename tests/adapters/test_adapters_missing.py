@@ -23,14 +23,6 @@ def test_nothing_is_loaded_before_it_is_used():
     assert found.stdout.strip() == "[]"
 
 
-def test_names():
-    assert {"to_onnx", "torch_loss", "LatentSurvival", "LatentDistribution"} <= set(
-        dir(unmet.adapters)
-    )
-    with pytest.raises(AttributeError, match="has no attribute 'to_tensorflow'"):
-        _ = unmet.adapters.to_tensorflow
-
-
 @pytest.mark.parametrize(
     ("package", "use", "words"),
     [

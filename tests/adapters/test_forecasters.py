@@ -59,19 +59,6 @@ def training(corrected):
     return corrected.training.drop(columns="sold_out")
 
 
-def test_statsforecast(sales, corrected):
-    forecast = pytest.importorskip("statsforecast")
-    models = pytest.importorskip("statsforecast.models")
-    engine = forecast.StatsForecast(
-        models=[models.SeasonalWindowAverage(7, 8, alias="mean")], freq="D"
-    )
-    level = {}
-    for name, frame in (("sales", sales[["unique_id", "ds", "y"]]), ("y", training(corrected))):
-        level[name] = engine.forecast(df=frame, h=7)["mean"].mean()
-    truth = sales.groupby("unique_id")["demand"].mean().mean()
-    assert abs(level["y"] - truth) < 0.5 * abs(level["sales"] - truth)
-
-
 def test_statsforecast_intervals(corrected):
     forecast = pytest.importorskip("statsforecast")
     models = pytest.importorskip("statsforecast.models")

@@ -120,16 +120,3 @@ def test_what_cannot_be():
         loss(column, column, 3.0, 1.0)
     with pytest.raises(InvalidInput, match=r"^cost must be a Cost such as"):
         torch_loss("pinball")
-
-
-def test_a_module_learns_the_quantile():
-    """The best constant decision of a newsvendor is the quantile at its critical ratio."""
-    torch.manual_seed(0)
-    module, seen = torch.nn.Linear(1, 1).double(), torch.tensor(SEEN)
-    optimiser = torch.optim.Adam(module.parameters(), lr=0.1)
-    loss = torch_loss(Newsvendor.at_level(0.8))
-    for _ in range(1500):
-        optimiser.zero_grad()
-        loss(module(torch.zeros(N_ROWS, 1, dtype=torch.float64)).squeeze(-1), seen).backward()
-        optimiser.step()
-    assert abs(module.bias.item() - np.quantile(SEEN, 0.8)) < 0.3

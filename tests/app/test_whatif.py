@@ -49,11 +49,11 @@ def test_other_costs_give_what_a_plan_gives_that_learns_anew(tables, restaurant)
     assert found.diagnosis.stake == pytest.approx(plan.diagnosis_.stake)
     assert found.stake.total == pytest.approx(tables.coming.height * plan.diagnosis_.stake)
     assert found.plan.notes_ == plan.notes_
-    evaluated = restaurant.outcome(costs(7.0, 2.0), tables.truth, truth="demand").hindsight
+    hindsight = restaurant.outcome(costs(7.0, 2.0), tables.truth, truth="demand").hindsight
     evaluated = evaluate(plan, tables.truth, "demand")
     for method in ("ieo", "plan"):
-        assert evaluated[method].cost == pytest.approx(evaluated[method].cost)
-    assert evaluated["plan"].saving == pytest.approx(evaluated["plan"].saving)
+        assert hindsight[method].cost == pytest.approx(evaluated[method].cost)
+    assert hindsight["plan"].saving == pytest.approx(evaluated["plan"].saving)
 
 
 def test_rates_move_decisions_and_money_the_same_way(store, store_what_if):

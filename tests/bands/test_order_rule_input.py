@@ -93,10 +93,6 @@ def test_labels_of_every_kind(series):
             "time must hold dates or whole day numbers, got the text '2024-01-01'.",
         ),
         (
-            {"time": pl.Series(["2024-01-01", "2024-01-02"])},
-            "time must hold dates or whole day numbers, got the text '2024-01-01'.",
-        ),
-        (
             {"time": [1, 2.5]},
             "time must hold dates or whole day numbers, got 2.5 in row 1.",
         ),
@@ -105,19 +101,9 @@ def test_labels_of_every_kind(series):
             "time must hold dates or whole day numbers, got bool.",
         ),
         ({"time": [START, None]}, "time must not be missing, got None in row 1."),
-        (
-            {"time": pd.Series([pd.NaT, pd.Timestamp(START)])},
-            "time must not be missing, got NaT in row 0.",
-        ),
         ({"time": 5}, "time must have one entry per row, got 5."),
-        ({"time": "today"}, "time must have one entry per row, got 'today'."),
         ({"time": np.zeros((2, 2))}, "time must have one entry per row, got shape (2, 2)."),
         ({"time": [3, 3]}, "time must name each day at most once in a series, got 1 day again."),
-        (
-            {"s": [1, 2, 3], "time": [3, 3, 3], "series": ["a", "a", "a"]},
-            "time must name each day at most once in a series, "
-            "got 2 days again, first in series 'a'.",
-        ),
         ({"series": ["a"]}, "series must have one label per row of s, got 1 for 2 rows."),
         ({"series": ["a", None]}, "series must not be missing, got None in row 1."),
         (
@@ -128,7 +114,6 @@ def test_labels_of_every_kind(series):
         ({"s": [1, np.nan]}, "s must hold finite numbers, got NaN in row 1."),
         ({"s": []}, "s must have at least one row, got none."),
         ({"sample_weight": [1, -1]}, "sample_weight must be a non-negative number, got -1.0"),
-        ({"sample_weight": [0, 0]}, "sample_weight must have a positive entry, got only zeros."),
     ],
 )
 def test_bad_input_is_one_sentence(arguments, sentence):

@@ -39,23 +39,6 @@ def test_a_quantile_of_sums():
     assert found == [sums[int(np.ceil(0.8 * sums.size)) - 1]]
 
 
-def test_sold_out_periods_are_dropped_if_others_are_left():
-    sales, stock = [[3.0, 9.0, 4.0, 9.0]], [[10.0, 9.0, 10.0, 9.0]]
-    rules = SupplyRules(shelf_life=1)
-    assert asked_of(SalesQuantile(rules), seen_of(sales, stock)) == [9.0]
-    assert asked_of(SalesQuantile(rules, drop_sold_out=True), seen_of(sales, stock)) == [4.0]
-    assert asked_of(SalesQuantile(rules, drop_sold_out=True), seen_of(sales, sales)) == [9.0]
-
-
-def test_a_pattern_is_followed():
-    week = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 4.0, 4.0])
-    sales = np.tile(10.0 * week, 8)[None]
-    policy = SalesQuantile(SupplyRules(1), season=7)
-    for today in range(50, 56):
-        covered = sales[0, today - 49 : today - 47].sum()
-        assert asked_of(policy, seen_of(sales[:, :today])) == pytest.approx([covered], abs=1.01)
-
-
 def test_tobit_reaches_the_maximum_of_the_likelihood():
     generator = np.random.default_rng(2)
     demand, stock = generator.normal(40.0, 9.0, (1, 80)), generator.normal(43.0, 9.0, (1, 80))
@@ -69,14 +52,6 @@ def test_tobit_reaches_the_maximum_of_the_likelihood():
 
     best = minimize(unlikely, [40.0, 2.0], method="Nelder-Mead", options={"xatol": 1e-8}).x
     assert found[0] == pytest.approx(best[0] + norm.ppf(0.75) * np.exp(best[1]), rel=1e-3)
-
-
-def test_an_oracle_takes_demand_where_others_take_sales():
-    demand, stock = np.array([[9.0, 4.0, 7.0, 8.0]]), np.full((1, 4), 5.0)
-    seen = seen_of(np.minimum(demand, stock), stock, demand=demand)
-    rules = SupplyRules(shelf_life=1)
-    assert asked_of(SalesQuantile(rules), seen) == [5.0]
-    assert asked_of(Oracle(rules), seen) == [9.0]
 
 
 def test_who_takes_sales_for_demand_spirals_down_and_flags_help():

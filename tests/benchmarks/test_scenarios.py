@@ -62,8 +62,7 @@ def test_demand_of_a_pinned_case():
     assert found.order[:3] == pytest.approx(PINNED_ORDER, rel=1e-7)
 
 
-# --- distributions and the best decision
-# -----------------------------------------------------------------
+# --- distributions and the best decision ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
@@ -74,25 +73,6 @@ def test_test_rows_meet_the_optimum_as_often_as_stated(distribution):
         spare = 4 * np.sqrt(level * (1 - level) / len(part))
         assert (part.demand <= best).mean() >= level - spare
         assert (part.demand < best).mean() <= level + spare
-
-
-@pytest.mark.parametrize(
-    "distribution",
-    [
-        distribution
-        for distribution in DISTRIBUTIONS
-        if distribution not in ("zero-inflated", *COUNTS)
-    ],
-)
-def test_distributions_have_the_mean_and_deviation_that_they_are_given(distribution):
-    odds = np.linspace(-34, 34, 4001)
-    level = 1 / (1 + np.exp(-odds))
-    weight = (odds[1] - odds[0]) * level * (1 - level)
-    value = DISTRIBUTIONS[distribution].quantile(level, np.full(4001, 80.0), np.full(4001, 16.0))
-    mean = (weight * value).sum()
-    assert mean == pytest.approx(80, abs=1e-3)
-    # the bisection stops at twelve deviations, and Student's tails are heavy
-    assert np.sqrt((weight * (value - mean) ** 2).sum()) == pytest.approx(16, rel=5e-3)
 
 
 # --- orders -------------------------------------------------------------------------------------
@@ -108,20 +88,6 @@ def test_orders_of_one_demand_meet_the_same_days():
     first, *others = [bank(kind, seed=7).train for kind in panels]
     assert all((case.demand == first.demand).all() for case in others)
     assert first.features.shape[1] > others[0].features.shape[1] > others[1].features.shape[1]
-
-
-def test_restocked_rows_sold_more_than_the_morning_order():
-    noisy = bank(BankKind(orders="noisy"), seed=0).train
-    part = bank(BankKind(orders="restocked"), seed=0).train
-    # the morning's order is the noisy one, shifted by a constant
-    morning = noisy.order - noisy.mean
-    gain = (part.order - part.mean) - morning
-    shift = gain.min()
-    sold_out = part.demand > morning + part.mean + shift + 1e-9
-    again = gain > shift + 1e-9
-    assert not (again & ~sold_out).any()
-    assert again[sold_out].mean() == pytest.approx(0.5, abs=0.1)
-    assert (~part.censored & again).any()
 
 
 # --- the lab ------------------------------------------------------------------------------------

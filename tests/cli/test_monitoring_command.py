@@ -98,7 +98,6 @@ def test_a_log(folder, capsys):
     ("words", "sentence"),
     [
         (["text.unmet", "same.csv"], "text.unmet is not a file that unmet.save wrote"),
-        (["absent.unmet", "same.csv"], "absent.unmet"),
         (
             ["model.unmet", "same.csv"],
             "model.unmet must be a plan that unmet plan --save has written, got a DecisionPlan",

@@ -38,7 +38,6 @@ def sales():
             "gaps": [None if k == 7 else 1.0 for k in range(n_rows)],
             "nothing": [None] * n_rows,
             "maybe": ["yes", "perhaps"] * (n_rows // 2),
-            "fixed": [5.0] * n_rows,
             "returns": [-4.0 if k == 7 else 20.0 + k for k in range(n_rows)],
             "few": [10.0] * n_rows,
             "noughts": ["0000-01-01" if k == 3 else f"2024-01-{1 + k % 28:02}" for k in range(60)],
@@ -52,16 +51,12 @@ def stock_of_files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     table = sales()
     table.write_csv(folder / "sales.csv")
-    table.write_parquet(folder / "sales.parquet")
     table.head(1).write_csv(folder / "one.csv")
     table.drop("kind").write_csv(folder / "lacking.csv")
     table.with_columns(price=pl.lit("dear")).write_csv(folder / "words.csv")
     (folder / "empty.csv").write_bytes(b"")
-    (folder / "header.csv").write_text("price,kind,sales\n")
     (folder / "binary.csv").write_bytes(b"\x00\x01\x02")
-    (folder / "strange.csv").write_bytes(b"price,kind\n1,hei\x9d\n")
     (folder / "doubt.csv").write_text("price;kind;sales\n1;hot;1.501\n2;cold;1.200\n")
-    (folder / "signs.csv").write_text("price;kind;sales\n1,5;hot;1.5\n2;cold;1.2\n")
     (folder / "ragged.csv").write_text("price,kind\n1,hot\n1,hot,3\n")
     (folder / "twins.csv").write_text("price,price\n1,2\n")
     (folder / "book.xlsx").write_bytes(b"PK")
@@ -130,7 +125,6 @@ WRONG = [
     (fit(table="empty.csv"), "empty.csv"),
     (fit(table="binary.csv"), "binary.csv"),
     (fit(table="doubt.csv"), "--decimal"),
-    (decide(table="doubt.csv"), "--decimal"),
     (["evaluate", "m", "doubt.csv", "--truth", "sales"], "'1.501'"),
     (fit(table="ragged.csv"), "ragged.csv"),
     (fit(table="twins.csv"), "'price'"),
@@ -142,7 +136,6 @@ WRONG = [
     (fit("--observed", "kind", "--features", "price"), "'kind'"),
     (fit("--observed", "nothing"), "'nothing'"),
     (fit("--features", "price"), "'price' twice"),
-    (fit("--features", "day"), "'day'"),
     (fit("--categories", "zero"), "'zero'"),
     (fit("--date", "kind"), "'kind'"),
     (fit("--date", "slashes"), "'slashes'"),
@@ -180,7 +173,6 @@ WRONG = [
     (fit("--band", "rubber"), "'rubber'"),
     (fit("--band", "5,1"), "low"),
     (fit("--sellout-rate", "1.5"), "sellout_rate"),
-    (fit("--sellout-rate", ".5,.2"), "sellout_rate"),
     (fit("--band", "none", "--sellout-rate", ".3"), "sellout_rate"),
     (diagnose("--band", "none"), "diagnose"),
     # files to write
@@ -196,7 +188,6 @@ WRONG = [
     (decide(model="tampered.unmet"), "tampered.unmet"),
     (decide(model="pickle.unmet"), "pickle.unmet"),
     (decide(model="linear.unmet"), "LinearDecision"),
-    (["evaluate", "linear.unmet", "sales.csv", "--truth", "sales"], "LinearDecision"),
     # deciding
     (decide(table="lacking.csv"), "'kind'"),
     (decide(table="words.csv"), "'price'"),

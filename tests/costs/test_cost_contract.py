@@ -10,8 +10,7 @@ import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.base import clone
 
 from unmet.arrays import Band, common_rows
 from unmet.costs import (
@@ -40,22 +39,6 @@ COSTS = [
 everywhere = pytest.mark.parametrize("cost", COSTS, ids=repr)
 
 
-class ConstantDecision(RegressorMixin, BaseEstimator):
-    """The least estimator that carries a cost and a band."""
-
-    def __init__(self, cost=None, band=None):
-        self.cost = cost
-        self.band = band
-
-    def fit(self, X, y):
-        losses = [self.cost.loss(float(candidate), y, self.band).mean() for candidate in y]
-        self.decision_ = y[np.argmin(losses)]
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.decision_)
-
-
 @everywhere
 def test_copies_are_equal_and_work(cost):
     for made in (copy.deepcopy(cost), pickle.loads(pickle.dumps(cost)), clone(cost, safe=False)):
@@ -76,23 +59,6 @@ def test_different_costs_differ():
     assert Newsvendor(4, 1) != CustomPricing(4, 1)
     assert PreventiveReplacement(1, 5) != PreventiveReplacement(1, 5, form="printed")
     assert Newsvendor([3, 3], 1) != Newsvendor(3, 1)
-
-
-@everywhere
-def test_a_cost_survives_clone_and_set_params_of_scikit_learn(cost):
-    model = clone(ConstantDecision(cost, Band(0, [1, 2])))
-    assert model.cost == cost
-    assert model.band == Band(0, [1, 2])
-    assert model.set_params(cost=SquaredError()).get_params()["cost"] == SquaredError()
-
-
-def test_costs_and_bands_are_searched_by_scikit_learn():
-    sales = np.arange(20.0)
-    grid = {"cost": [Newsvendor(9, 1), Newsvendor(1, 9)], "band": [None, Band(0, 3)]}
-    search = GridSearchCV(ConstantDecision(), grid, cv=2, scoring="neg_mean_absolute_error")
-    search.fit(np.zeros((20, 1)), sales)
-    assert len(search.cv_results_["params"]) == 4
-    assert search.best_params_["cost"] in grid["cost"]
 
 
 @everywhere
@@ -132,10 +98,6 @@ def test_results_have_one_entry_per_row(cost):
     for decision, observation in ((1, [1, 2, 3]), ([1, 2, 3], 2), ([1, 2, 3], [3, 2, 1])):
         assert cost.loss(decision, observation, Band(0, 1)).shape == (3,)
         assert cost.subgradient(decision, observation, Band(0, [1, 0, 2])).shape == (3,)
-
-
-def test_no_rows_cost_nothing():
-    assert Newsvendor(3, 1).cost([], []).shape == (0,)
 
 
 @everywhere
@@ -221,23 +183,11 @@ def test_with_rows_refuses_unknown_names(cost, name, sentence):
     assert str(caught.value) == sentence
 
 
-def test_with_rows_passes_over_unknown_names_without_a_value():
-    cost = SquaredError()
-    assert cost.with_rows(underage=None, overage=None) is cost
-
-
 def test_with_rows_checks_the_new_values():
     with pytest.raises(
         InvalidInput, match=r"^underage must be a positive number, got 0\.0 in row 1"
     ):
         Newsvendor(3, 1).with_rows(underage=[1, 0])
-
-
-@everywhere
-def test_take_chooses_rows(cost):
-    rows, decision, truth = np.array([2, 0]), np.array([1.0, 4.0, 9.0]), np.array([2.0, 3.0, 5.0])
-    chosen = cost.take(rows).cost(decision[rows], truth[rows])
-    assert_array_equal(chosen, cost.cost(decision, truth)[rows])
 
 
 @dataclass(frozen=True, eq=False)

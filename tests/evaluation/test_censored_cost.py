@@ -9,7 +9,6 @@ from unmet import Newsvendor, SquaredError
 from unmet.errors import InvalidInput, Unsupported
 from unmet.evaluation import censored_cost, realised_cost
 from unmet.evaluation.censored import LEAST_REACHED
-from unmet.replacement.lifetimes import failure_weights
 
 COST = Newsvendor(underage=4, overage=1)
 
@@ -122,20 +121,6 @@ def test_nothing_sold_out_is_the_realised_cost_but_for_what_all_share():
     assert error == pytest.approx(paid.std(ddof=1) / 20, rel=0.01)
     assert found.reached == 1.0
     assert found.n_known == 400
-
-
-def test_seen_rows_have_the_weights_of_kaplan_and_meier():
-    _, sales, sold_out = shop(300)
-    most = int(np.argmax(np.where(sold_out, 0.0, sales)))
-    kept = np.flatnonzero((sales <= sales[most]) & ~(sold_out & (sales == sales[most])))
-    sales, sold_out = sales[kept], sold_out[kept]  # so that the largest was seen
-    found = censored_cost(COST, {"all": 1e4}, sales, sold_out, level=np.ones(kept.size))
-    expected = failure_weights(sales, sold_out)
-    unclipped = found.weight < 0.9 * found.weight.max()
-    assert unclipped.sum() > 200
-    assert found.weight[unclipped] == pytest.approx(expected[unclipped], rel=0.25)
-    ratio = found.weight[unclipped & ~sold_out] / expected[unclipped & ~sold_out]
-    assert ratio == pytest.approx(ratio[0], rel=1e-9)
 
 
 def test_rows_of_a_group_are_not_independent():

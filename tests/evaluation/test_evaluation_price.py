@@ -35,11 +35,6 @@ def test_missing_units_cost_underage_and_left_over_units_cost_overage():
     assert realised_cost(cost, [13], [10]) == 6.0
 
 
-def test_costs_that_differ_by_row():
-    cost = Newsvendor(underage=[1, 10], overage=[3, 30])
-    assert realised_cost(cost, [4, 4], [6, 3]) == pytest.approx((2 * 1 + 1 * 30) / 2)
-
-
 def test_cost_saving():
     assert cost_saving(9.0, 12.0) == pytest.approx(0.25)
     assert cost_saving(15.0, 12.0) == pytest.approx(-0.25)

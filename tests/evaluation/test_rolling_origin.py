@@ -93,12 +93,6 @@ def test_times_of_every_kind(time):
     ]
 
 
-def test_months_are_in_order():
-    months = ["2024-11", "2024-02", "2023-12", "2024-10"]
-    folds = list(RollingOrigin(1, horizon=1).split(months, groups=months))
-    assert folds[0][1].tolist() == [0]
-
-
 @pytest.mark.parametrize(
     ("time", "sentence"),
     [

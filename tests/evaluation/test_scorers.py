@@ -46,16 +46,6 @@ def test_truth_and_decision_are_not_exchanged():
     assert make_service_level_gap_scorer(0.9)(model, X, TRUTH) == pytest.approx(1 / 6 - 0.9)
 
 
-def test_sample_weight_is_used():
-    model, weight = Always(11.0).fit(X, TRUTH), [3, 1, 0, 0, 0, 0]
-    score = make_cost_scorer(COST)(model, X, TRUTH, sample_weight=weight)
-    assert score == pytest.approx(-(3 * 1 + 1 * 9) / 4)
-    assert service_level_scorer(model, X, TRUTH, sample_weight=weight) == pytest.approx(0.75)
-    assert fill_rate_scorer(model, X, TRUTH, sample_weight=weight) == pytest.approx(41 / 42)
-    gap = make_service_level_gap_scorer(0.9)(model, X, TRUTH, sample_weight=weight)
-    assert gap == pytest.approx(-0.15)
-
-
 def test_grid_search_finds_the_newsvendor_quantile():
     truth = np.random.default_rng(0).permutation(np.arange(1.0, 101.0))
     grid = {"number": [50, 70, 90, 98]}

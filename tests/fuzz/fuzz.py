@@ -1,31 +1,27 @@
-"""Fits on hostile problems by the thousand: `make fuzz`.
+"""Fits on ordinary and hostile problems by the thousand: `make fuzz`.
 
 usage: python tests/fuzz/fuzz.py [part ...] [--count N] [--first SEED] [--processes N]
-                                 [--folder DIR] [--page FILE]
+                                 [--page FILE]
 
-A part is a module of this folder that makes a problem from a seed and judges the fit::
+A part is a module of this folder that makes a problem from a seed and evaluates the fit::
 
     OUTCOMES, FAILURES      what a fit may come to, and which of these must not happen
     COUNT                   how many seeds `make fuzz` takes
     generate(seed)          a problem with `kinds` (words), `simpler()` (smaller problems, which may
                             fail in the same way) and `source()` (text that makes it again)
-    judge(problem)          a `Verdict`
+    evaluate(problem)       a `Verdict`
 
-**A new part** is such a module and its line in `PARTS`. Seeds are worked on in chunks, by several
-processes; what is finished stands in the folder, under a name that stands for the code that was
-tried, so that a run may be stopped and goes on, and other code begins anew. Failures are shrunk:
-rows, columns and parts are dropped as long as the outcome stays. With ``--page`` the counts replace
-those between the marks of the part in that file.
+**A new part** is such a module and its line in `PARTS`. Several processes work on chunks of seeds.
+Failures are shrunk: rows, columns and parts are dropped as long as the outcome stays. With
+``--page`` the counts replace those between the marks of the part in that file.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import re
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -40,16 +36,13 @@ from typing import Any, NamedTuple
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # before NumPy is imported: processes share the cores
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 PARTS = {
     "ordinary": "fuzz_ordinary",
-    "linear": "fuzz_linear",
     "bands": "fuzz_bands",
     "models": "fuzz_models",
 }
 CHUNK = 200
-LONGEST = 30  # seconds of computing for one fit together with its judgement
+LONGEST = 30  # seconds of computing for one fit together with its evaluation
 SHRINKING = 20  # seconds for one failure
 SHOWN = 20  # failures that are shrunk and printed
 
@@ -62,7 +55,7 @@ class Verdict(NamedTuple):
 
 
 class TooSlow(BaseException):
-    """No `Exception`: whoever looks for errors of other libraries must not catch it."""
+    """No `Exception`: code that catches errors of other libraries must not catch it."""
 
 
 @contextmanager
@@ -135,74 +128,40 @@ def shrink(part: Any, problem: Any, outcome: str, seconds: float = SHRINKING) ->
     return problem
 
 
-def code_name(module: str) -> str:
-    """Hash of what decides an outcome: the part, and the modules of ours that it imports."""
-    part = import_module(module)
-    part.evaluate(part.generate(0))  # some are imported when they are first used
-    ours = (each for name, each in sys.modules.items() if name.partition(".")[0] == "unmet")
-    files = {Path(each.__file__) for each in [part, *ours] if getattr(each, "__file__", None)}
-    content = hashlib.sha256()
-    for path in sorted(files):
-        content.update(path.name.encode() + path.read_bytes())
-    return content.hexdigest()[:10]
-
-
-def run(name: str, first: int, count: int, processes: int, folder: Path) -> dict[str, Any]:
-    """Try all seeds of a part that have not been tried with this code."""
+def run(name: str, first: int, count: int, processes: int) -> dict[str, Any]:
+    """Try all seeds of a part."""
     from unmet.progress import report_progress
-    from unmet.runs import append_row, open_run, read_rows
 
-    module = PARTS[name]
-    code = code_name(module)
-    home = folder / f"{name}-{code}"
-    with open_run(home, {"part": name, "code": code, "chunk": CHUNK}, parameter="--folder"):
-        path = home / "chunks.jsonl"
-        wanted = {
-            seed: min(CHUNK, first + count - seed) for seed in range(first, first + count, CHUNK)
-        }
-        rows = {row["first"]: row for row in read_rows(path, lambda row: "outcomes" in row)}
-        rows = {seed: row for seed, row in rows.items() if wanted.get(seed) == row["count"]}
-        left = [seed for seed in wanted if seed not in rows]
-        # Spawned, not forked: a worker that outlives a killed run must not hold its lock.
-        spawned = get_context("spawn")
-        with (
-            report_progress(left=True) as step,
-            ProcessPoolExecutor(processes, mp_context=spawned) as pool,
-        ):
-            tasks = [pool.submit(try_seeds, module, seed, wanted[seed]) for seed in left]
-            for task in as_completed(tasks):
-                row = task.result()
-                append_row(path, row)
-                rows[row["first"]] = row
-                done = sum(row["count"] for row in rows.values())
-                step(done, count, f"{name}, {_failures(rows)} failures")
-                if not sys.stderr.isatty() and len(rows) % 25 == 0:
-                    print(f"{done:,} of {count:,}, {_failures(rows)} failures", file=sys.stderr)
-    outcomes: Counter[str] = Counter()
-    for row in rows.values():
-        outcomes.update(row["outcomes"])
-    failed = [each for _, row in sorted(rows.items()) for each in row["failed"]]
-    slowest = max(tuple(row["slowest"]) for row in rows.values())
+    starts = range(first, first + count, CHUNK)
+    rows = []
+    with (
+        report_progress(left=True) as step,
+        ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool,
+    ):
+        tasks = [
+            pool.submit(try_seeds, PARTS[name], seed, min(CHUNK, first + count - seed))
+            for seed in starts
+        ]
+        for task in as_completed(tasks):
+            rows.append(task.result())
+            failures = sum(len(row["failed"]) for row in rows)
+            step(sum(row["count"] for row in rows), count, f"{name}, {failures} failures")
+    rows.sort(key=lambda row: row["first"])
     return {
         "part": name,
-        "code": code,
         "first": first,
         "count": count,
-        "outcomes": outcomes,
-        "failed": failed,
-        "slowest": slowest,
+        "outcomes": sum((row["outcomes"] for row in rows), Counter()),
+        "failed": [each for row in rows for each in row["failed"]],
+        "slowest": max(row["slowest"] for row in rows),
     }
-
-
-def _failures(rows: dict[int, dict[str, Any]]) -> int:
-    return sum(len(row["failed"]) for row in rows.values())
 
 
 def show(found: dict[str, Any]) -> None:
     """Print counts, and failures with the seed and the smallest problem that fails alike."""
     part = import_module(PARTS[found["part"]])
     last = found["first"] + found["count"] - 1
-    print(f"{found['part']}: seeds {found['first']} to {last}, code {found['code']}")
+    print(f"{found['part']}: seeds {found['first']} to {last}")
     for outcome in (*part.OUTCOMES, "too slow"):
         print(f"  {outcome:14}{found['outcomes'].get(outcome, 0):>9,}")
     print(f"  slowest: {found['slowest'][0]:.1f} s, seed {found['slowest'][1]}")
@@ -219,8 +178,8 @@ def table(found: dict[str, Any]) -> str:
     part = import_module(PARTS[found["part"]])
     last = found["first"] + found["count"] - 1
     lines = [
-        f"Last run: {date.today().isoformat()}, seeds {found['first']:,} to {last:,}, code "
-        f"`{found['code']}`; the slowest fit took {found['slowest'][0]:.1f} s with its judgement.",
+        f"Last run: {date.today().isoformat()}, seeds {found['first']:,} to {last:,}; the slowest "
+        f"fit took {found['slowest'][0]:.1f} s with its evaluation.",
         "",
         "| outcome | fits | share |",
         "|---|---:|---:|",
@@ -235,18 +194,13 @@ def table(found: dict[str, Any]) -> str:
 
 def write_page(page: Path, found: dict[str, Any]) -> None:
     """Put the counts between the marks of the part."""
-    put_between(page, f"fuzz {found['part']}", table(found))
-
-
-def put_between(page: Path, name: str, content: str) -> None:
-    """Replace what stands between the marks of that name in a page."""
-    begin, end = (f"<!-- {name}: {word} -->" for word in ("begin", "end"))
+    begin, end = (f"<!-- fuzz {found['part']}: {word} -->" for word in ("begin", "end"))
     text = page.read_text(encoding="utf-8")
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if not pattern.search(text):
         raise SystemExit(f"--page must have the marks {begin} and {end}, got {page}.")
     # a function: what is inserted may hold backslashes
-    new = pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)
+    new = pattern.sub(lambda _: f"{begin}\n{table(found)}\n{end}", text)
     page.write_text(new, encoding="utf-8")
 
 
@@ -256,13 +210,12 @@ def main() -> None:
     parser.add_argument("--count", type=int, help="seeds of each part")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--folder", type=Path, default=ROOT / "out" / "fuzz")
     parser.add_argument("--page", type=Path, help="write the counts into this file")
     chosen = parser.parse_args()
     failed = False
     for name in chosen.parts or PARTS:
         count = chosen.count or import_module(PARTS[name]).COUNT
-        found = run(name, chosen.first, count, chosen.processes, chosen.folder)
+        found = run(name, chosen.first, count, chosen.processes)
         show(found)
         if chosen.page is not None:
             write_page(chosen.page, found)

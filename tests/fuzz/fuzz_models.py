@@ -151,7 +151,7 @@ def _of_decisions(problem: Problem, decided: np.ndarray) -> Verdict:
     if isinstance(model, NeuralDecision) and model.solver == "adam":
         return Verdict("decided")  # thirty steps promise nothing
     if y.size < 100 or weight is not None:
-        return Verdict("decided")  # early stopping judges by few rows
+        return Verdict("decided")  # early stopping evaluates few rows
 
     def total(decision):
         return model.cost.loss(decision, y, model.band).sum()

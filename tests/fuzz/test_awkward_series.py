@@ -37,7 +37,7 @@ def test_an_awkward_series_gets_a_band_or_a_sentence(seed):
 
 
 @pytest.mark.fuzz
-def test_the_judge_sees_what_is_wrong(monkeypatch):
+def test_the_evaluation_finds_what_is_wrong(monkeypatch):
     problem = fuzz_bands.generate(3)
 
     def cheat(act):

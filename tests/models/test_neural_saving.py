@@ -50,23 +50,6 @@ def test_pickle_and_joblib(kind):
     _same(joblib.load(memory), model)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_skops_trusts_only_types_of_this_package(kind):
-    skops = pytest.importorskip("skops.io")
-    model = _fitted(kind)
-    saved = skops.dumps(model)
-    unknown = skops.get_untrusted_types(data=saved)
-    assert unknown
-    assert all(name.startswith("unmet.") for name in unknown)
-    _same(skops.loads(saved, trusted=unknown), model)
-
-
-def test_a_saved_model_goes_on_learning():
-    model = _fitted("partial")
-    again = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(again.partial_fit(X, S).predict(X), model.partial_fit(X, S).predict(X))
-
-
 def test_a_saved_model_loads_without_torch(tmp_path):
     model = _fitted("stopped")
     path, rows = tmp_path / "model.pickle", tmp_path / "rows.npy"

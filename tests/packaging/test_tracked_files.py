@@ -29,21 +29,6 @@ def tracked():
     return found
 
 
-@pytest.mark.parametrize(
-    ("text", "is_one"),
-    [
-        (b"artifact_location: file:///home/ada/mlruns/0", True),
-        (b'open("/Users/ada/sales.csv")', True),
-        (rb"C:\Users\ada\sales.csv", True),
-        (b"https://example.org/home/sales", False),
-        (b"src/work/sales.csv, ~/work/sales.csv", False),
-        (b"touch /tmp/no", False),
-    ],
-)
-def test_what_a_path_of_a_machine_is(text, is_one):
-    assert bool(MACHINE.search(text)) == is_one
-
-
 def test_no_file_holds_a_path_of_a_machine(tracked):
     found = {
         path.relative_to(ROOT).as_posix(): sorted(set(MACHINE.findall(path.read_bytes())))

@@ -99,12 +99,6 @@ def test_a_file_of_joblib(compress, tmp_path):
     assert FOREIGN in _sentence(tmp_path / "model")
 
 
-def test_a_file_of_torch(tmp_path):
-    torch = pytest.importorskip("torch")
-    torch.save({"a": torch.zeros(2)}, tmp_path / "model")
-    assert FOREIGN in _sentence(tmp_path / "model")
-
-
 def test_a_file_of_skops(tmp_path):
     skops.io.dump(made("exact"), tmp_path / "model")
     assert FOREIGN in _sentence(tmp_path / "model")

@@ -6,8 +6,6 @@ from saved_models import BENT, CENSORED, COST, MADE, SALES, N, X, made, rows_for
 
 import unmet
 from unmet import LatentBand, LinearDecision
-from unmet.bands.latent.families import FAMILIES
-from unmet.bands.latent.location import Bins, StockOf
 from unmet.errors import InvalidInput
 
 pytest.importorskip("skops")
@@ -101,7 +99,7 @@ def test_a_rule_alone_and_an_unfitted_model_are_saved_too(again):
     assert repr(unfitted) == repr(LinearDecision(COST, LatentBand((0.2, 0.4)), penalty="l1"))
 
 
-def test_fingerprints_keep_their_labels(again):
+def test_order_rules_keep_their_labels(again):
     finder = unmet.OrderRuleDetection(random_state=0).fit(
         np.round(SALES), np.arange(N) // 2, np.array([1, 2] * (N // 2))
     )
@@ -110,25 +108,6 @@ def test_fingerprints_keep_their_labels(again):
     assert loaded.rules_ == before == finder.rules_
     assert [type(label) for label in loaded.rules_] == [type(label) for label in before]
     assert repr(loaded.candidates_) == repr(finder.candidates_)  # some factors are NaN
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_families_come_back_as_those_they_were(name, again):
-    family = FAMILIES[name]
-    loaded = again(family)
-    assert loaded == family
-    assert vars(loaded) == vars(family)  # the functions themselves, not copies
-
-
-def test_orders_of_the_same_features_keep_their_table(again):
-    rows = np.round(3 * X)
-    rows[0] = -0.0  # there are two zeros, and they are the same
-    order = 10 * rows[:, 0] + rows[:, 1]
-    stock = StockOf.learn(rows, order, Bins.of(rows), seed=0)
-    loaded = again(stock)
-    assert loaded.table == stock.table
-    new = np.concatenate([rows, rows[:5] + 0.4])
-    assert _bits(loaded.predict(new)) == _bits(stock.predict(new))
 
 
 def test_sparse_rows_survive(again):
@@ -183,21 +162,6 @@ def test_a_loaded_latent_rule_answers_for_other_rates(name, again):
         return  # fits of rates that are known of few rows jump between them
     between = loaded.band_at(X, 0.33).high
     np.testing.assert_allclose(between, rule.band_at(X, 0.33).high, rtol=0.05, atol=0.05)
-
-
-@pytest.mark.parametrize("name", ["latent", "latent flags"])
-def test_levels_between_the_usual_ones_are_close(name, again):
-    rule, loaded = (model.band_rule_ for model in (made(name), again(made(name))))
-    cost = unmet.Newsvendor(2, 1)
-    np.testing.assert_allclose(
-        loaded.band(X, cost=cost).high, rule.band(X, cost=cost).high, atol=0.5
-    )
-
-
-def test_a_loaded_rule_shares_out_a_budget_as_before(again):
-    rule, loaded = (model.band_rule_ for model in (made("latent"), again(made("latent"))))
-    shared, expected = (unmet.allocate(COST, each, 7000.0, X=X) for each in (loaded, rule))
-    assert _bits(shared.decision) == _bits(expected.decision)
 
 
 def test_what_was_loaded_can_be_saved_again(again):

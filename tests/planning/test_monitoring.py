@@ -116,13 +116,6 @@ def test_a_halved_level_is_found_and_half_the_shelf_is_left(with_flags):
     assert found["sell_outs"].details["seen_rate"] < 0.02
 
 
-def test_more_demand_sells_out(with_flags):
-    found = monitor(with_flags, flagged(demand(1.5, seed=1), orders()))
-    assert found["sell_outs"].verdict == "plan again"
-    assert found["sell_outs"].first_day <= LAST + datetime.timedelta(21)
-    assert "more often" in found["sell_outs"].advice
-
-
 def test_one_series_among_many_has_moved(plain):
     sold = demand(seed=2)
     sold[5, PAST:] *= 3

@@ -1,9 +1,6 @@
 """Plans of panels in files: the same after loading, small, and refused where they are not ours."""
 
 import datetime
-import json
-import os
-import zipfile
 
 import numpy as np
 import polars as pl
@@ -11,8 +8,6 @@ import pytest
 
 import unmet
 from unmet import OrderPlan
-from unmet.errors import InvalidInput
-from unmet.persistence.states import Reader, Writer, compact
 from unmet.planning import order_report_data
 from unmet.report import render
 
@@ -89,79 +84,3 @@ def test_files_are_small(tmp_path):
     plan = OrderPlan(horizon=7, model="linear").fit(sales_table(200, 90))
     path = unmet.save(plan, tmp_path / "plan.unmet")
     assert path.stat().st_size < 18_000 * 8
-
-
-def test_tables_of_every_type():
-    table = pl.DataFrame(
-        {
-            "text": ["b", None, "a"],
-            "whole": pl.Series([1, 2**40, None], dtype=pl.Int64),
-            "small": pl.Series([1, 2, 3], dtype=pl.UInt8),
-            "number": [0.1, None, float("nan")],
-            "flag": [True, None, False],
-            "day": [FIRST, None, FIRST],
-            "kind": pl.Series(["x", "y", "x"], dtype=pl.Categorical),
-            "enum": pl.Series(["z", None, "x"], dtype=pl.Enum(["z", "x", "unused"])),
-            "none": pl.Series([None, None, None], dtype=pl.String),
-        }
-    )
-    for each in (table, table.clear()):
-        writer = Writer()
-        state = writer.write(each)
-        found = Reader(bytes(writer.arrays), []).read(state)
-        assert found.schema == each.schema
-        assert found.equals(each)
-
-
-def test_numbers_are_kept_in_the_smallest_type_that_is_exact():
-    for values, kind in (
-        (np.array([1.0, np.nan, 2048.0]), np.float16),
-        (np.array([1.0, np.nan, 4097.0]), np.float32),
-        (np.array([0.1, 1e300]), np.float64),
-        (np.array([-1, 100]), np.int8),
-        (np.array([2**40]), np.int64),
-    ):
-        kept = compact(values)
-        assert kept.dtype == kind
-        np.testing.assert_array_equal(kept.astype(values.dtype), values)
-
-
-# --- Files that are refused.
-
-
-@pytest.fixture
-def path(tmp_path):
-    plan = OrderPlan(horizon=2, model="linear").fit(sales_table(3, flags=False))
-    return unmet.save(plan, tmp_path / "plan.unmet")
-
-
-def test_a_file_cut_short(path):
-    whole = path.read_bytes()
-    for share in (0.1, 0.5, 0.99):
-        path.write_bytes(whole[: int(share * len(whole))])
-        with pytest.raises(InvalidInput, match="its end is missing"):
-            unmet.load(path)
-
-
-def forged(path, change):
-    """Write the file again with another state."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    state = json.loads(members["state.json"])
-    change(state)
-    members["state.json"] = json.dumps(state).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-
-
-def test_a_class_that_is_not_ours_is_refused(path, tmp_path):
-    mark = tmp_path / "made"
-
-    def change(state):
-        state["state"]["_median"] = {"$is": "os.mkdir", "state": {"path": os.fspath(mark)}}
-
-    forged(path, change)
-    with pytest.raises(InvalidInput, match=r"it asks for 'os\.mkdir', which models of unmet do"):
-        unmet.load(path)
-    assert not mark.exists()

@@ -84,20 +84,6 @@ def test_tripled_sell_outs_are_found(n_series, days):
     assert np.median(delays(evidence, 0.002)) <= days
 
 
-def test_shelves_that_are_always_full_are_found():
-    seen = shares(0.01, 300, 0.02, 2)
-    seen[:, :PAST] = shares(0.1, 300, 0.02, 4)[:, :PAST]
-    assert np.median(delays(rate_of(seen, 0.05, 300, False), 0.002)) <= 42
-
-
-def test_a_change_late_is_found_nearly_as_soon():
-    late = shares(0.1, 10, 0, 5)
-    late[:, PAST + 140 :] = shares(0.4, 10, 0, 6)[:, : DAYS - 140]
-    evidence = rate_of(late, 0.15, 10, True)
-    assert alarms(evidence[:, :141]) <= 0.01
-    assert np.quantile(delays(evidence, 0.002), 0.9) - 140 <= 28
-
-
 def test_one_series_is_the_likelihood_ratio_of_coins():
     seen = np.array([1.0, 0.0, 1.0])
     found = rate_evidence(seen, np.full(3, 0.2), np.ones(3), above=True)
@@ -105,24 +91,6 @@ def test_one_series_is_the_likelihood_ratio_of_coins():
     other = odds / (1.0 + odds)
     ratio = (other / 0.2) ** 2 * (1.0 - other) / 0.8
     assert np.exp(found[-1]) == pytest.approx(0.5 + 0.5 * ratio.mean())
-
-
-def test_days_without_news_change_nothing():
-    seen = np.array([0.5, np.nan, 0.5])
-    found = rate_evidence(seen, np.full(3, 0.2), np.ones(3), above=True)
-    assert found[1] == found[2]
-    nothing = rate_evidence(np.ones(3), np.zeros(3), np.ones(3), above=False)
-    np.testing.assert_array_equal(nothing, 0.0)
-
-
-def test_series_that_sell_out_together_count_as_few():
-    generator = np.random.default_rng(0)
-    apart = generator.binomial(100, 0.1, 200) / 100
-    together = (generator.random(200) < 0.1) * 1.0
-    count = np.full(200, 100.0)
-    assert independent_trials(together, count, 199)[0] < 1.5
-    assert 10 < independent_trials(apart, count, 199)[0] <= 100
-    assert independent_trials(np.full(200, np.nan), count, 199)[0] == 1.0
 
 
 # --- Levels.
@@ -202,13 +170,6 @@ def test_warm_weeks_keep_the_level(stays, spread):
     assert np.median(delays(doubled, 0.002)) <= 35
 
 
-def test_days_that_go_their_own_ways_count_fully():
-    values = np.random.default_rng(0).normal(size=(20, 400)) + np.arange(400) % 7
-    assert days_alike(values, np.arange(400) % 7) < 1.1
-    assert days_alike(np.full(30, np.nan), np.arange(30) % 7) == 4.0
-    assert days_alike(np.sin(np.arange(400) / 40), np.arange(400) % 7) == pytest.approx(4.0)
-
-
 # --- What holds for all of them.
 
 
@@ -245,13 +206,6 @@ def test_evidence_starts_at_one_and_knows_no_order_of_series(n_series, n_days, s
     share = generator.random(n_days)
     rate = rate_evidence(share, np.full(n_days, 0.2), np.full(n_days, 3.0), above=above)
     assert rate[0] == 0.0
-
-
-@given(st.integers(0, 2**31), st.integers(1, 40))
-def test_what_was_evidence_stays_what_it_was(seed, n_days):
-    increments = np.random.default_rng(seed).normal(size=(3, 40))
-    whole = started_anew(increments)
-    np.testing.assert_allclose(started_anew(increments[:, :n_days]), whole[: n_days + 1])
 
 
 def test_beginnings_by_brute_force():

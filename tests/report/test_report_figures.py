@@ -90,22 +90,6 @@ def test_missing_values_leave_a_gap():
     assert numbers(path) == ["1.000", "3.000", "2.000"]
 
 
-def test_quantiles_are_those_of_the_diagnosis():
-    found = diagnosis()
-    chart = quantiles(found)
-    assert line(chart, "demand, as fitted").y == found.quantiles.latent
-    assert line(chart, "sales, as seen").y == found.quantiles.observed
-    plot = drawn(chart)
-    assert [
-        each.attributes["class"]
-        for each in plot.all("path")
-        if "hid" in each.attributes.get("class", "")
-    ]
-    assert next(iter(chart.ticks.values())) == "5"
-    assert list(chart.ticks) == sorted(chart.ticks)
-    assert not chart.logarithmic
-
-
 def test_sensitivity_marks_share_and_interval():
     found = diagnosis()
     chart = rate_charts(found, WORDS)[0]

@@ -1,10 +1,9 @@
 """Networks from blocks: the same decisions as from arrays, more or less, and clear refusals."""
 
 import numpy as np
-import polars as pl
 import pytest
 
-from unmet import LatentBand, NeuralDecision, Newsvendor, load
+from unmet import LatentBand, NeuralDecision, Newsvendor
 from unmet.errors import Unsupported
 from unmet.models import blocks
 from unmet.scale import ArrayBlocks
@@ -71,15 +70,6 @@ def test_a_rule_learns_from_the_sample_and_bands_follow_the_blocks(small_memory)
     cost, ignoring = (COST.cost(each.predict(X), demand).mean() for each in (model, plain))
     assert cost < 0.85 * ignoring
     assert model.diagnosis_.share_censored == pytest.approx(0.4, abs=0.06)
-
-
-def test_saved_and_loaded(small_memory, tmp_path):
-    X, demand = bent(3000)
-    model = network(max_iter=2).fit(ArrayBlocks(X, demand, names=["a", "b", "c"], block_rows=1000))
-    again = load(model.save(tmp_path / "network.unmet"))
-    table = pl.DataFrame(X, schema=["a", "b", "c"])
-    np.testing.assert_array_equal(again.predict(table), model.predict(table))
-    assert list(model.feature_names_in_) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import LinearRegression
 
 from unmet import LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.simulate import nonlinear_demand
 from unmet.simulate.base import DemandPart
-from unmet.simulate.nonlinear import PRODUCTS, _share
+from unmet.simulate.nonlinear import PRODUCTS
 
 LEVELS = (0.15, 0.55, 0.75, 0.95)
 # demand of the first two days with seed 0: a change here changes every published figure
@@ -30,42 +29,7 @@ PINNED = [
 ]
 
 
-def share(product="bread", day_of_week=1, promotion=0, price=1.0, temperature=12.0, day=0):
-    """Mean demand of one row as a share of the level."""
-    row = [PRODUCTS.index(product), day_of_week, promotion, price, temperature, day]
-    return float(_share(np.array([row], dtype=float))[0])
-
-
 # --- what demand looks like ---------------------------------------------------------------------
-
-
-def test_a_markdown_helps_below_a_threshold_and_then_no_more():
-    steps = [share("lemonade", price=price) for price in (1.05, 0.95, 0.80, 0.72)]
-    none, threshold, saturated = np.diff(steps)
-    assert threshold > 10 * none > 0
-    assert threshold > 10 * saturated > 0
-
-
-def test_a_promotion_depends_on_the_weekday():
-    lifts = [share(day_of_week=day, promotion=1) - share(day_of_week=day) for day in range(7)]
-    assert min(lifts) > 0
-    assert lifts[5] == max(lifts) > 10 * lifts[1]
-
-
-def test_each_product_has_its_own_best_temperature():
-    degrees = np.arange(-5.0, 36.0)
-    best = {
-        product: degrees[np.argmax([share(product, temperature=t) for t in degrees])]
-        for product in ("lemonade", "soup", "salad")
-    }
-    assert best["soup"] < 10 < best["salad"] < 22 < best["lemonade"]
-    assert share("bread", temperature=5.0) == share("bread", temperature=30.0)
-
-
-def test_the_season_has_two_peaks():
-    year = np.array([share(day=day) for day in range(365)])
-    rises = np.sign(np.diff(np.append(year, year[0])))
-    assert ((np.roll(rises, 1) > 0) & (rises < 0)).sum() == 2
 
 
 @pytest.mark.parametrize("scale", ["constant", "level", "features"])
@@ -116,12 +80,6 @@ def test_other_orders():
     assert (noisy.order - noisy.mean).std() == pytest.approx(0.4 * 20, rel=0.05)
     mixed = nonlinear_demand(2, orders="mixture", unlimited=0.7, n=8000).train
     assert (mixed.order > mixed.mean).mean() == pytest.approx(0.7, abs=0.02)
-
-
-def test_orders_lie_on_no_plane():
-    part = nonlinear_demand(0).train
-    fitted = LinearRegression().fit(part.features, part.order).predict(part.features)
-    assert (part.order - fitted).std() > 20
 
 
 def test_scales():
@@ -197,12 +155,7 @@ def test_a_table_to_look_at():
             "orders must be 'at_mass', 'noisy', 'mixture' or 'never', got 'history'",
         ),
         ({"n": 0}, "n must be a whole number of at least 1, got 0"),
-        ({"n_test": 2.5}, "n_test must be a whole number of at least 1, got 2.5"),
-        ({"n": True}, "n must be a whole number of at least 1, got True"),
-        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
-        ({"family": "cauchy"}, "family must be 'normal', "),
         ({"share": 0.2, "quantile": 0.5}, "share must be None when quantile says"),
-        ({"spread": 0}, "spread must be a finite positive number, got 0"),
     ],
 )
 def test_bad_input(options, sentence):

@@ -61,19 +61,6 @@ def test_binary_factors_do_not_order_one_more():
     assert history_orders([50.1, 5.0], weeks, k=1, factor=1.1)[1] == 56
 
 
-def test_other_weekdays_and_later_days_do_not_matter(market):
-    demand, date, series = market
-    before = history_orders(demand, date, series)
-    row = int(np.flatnonzero(series == "a")[np.argsort(date[series == "a"])[60]])
-    changed = demand.copy()
-    changed[row] += 1000
-    moved = np.flatnonzero(history_orders(changed, date, series) != before)
-    assert 0 < len(moved) <= 4
-    assert (series[moved] == "a").all()
-    assert (date[moved] > date[row]).all()
-    assert (((date[moved] - date[row]).astype(int)) % 7 == 0).all()
-
-
 @given(st.integers(0, 10**6), st.sampled_from(["demand", "sales"]))
 def test_order_of_rows_does_not_matter(seed, on):
     generator = np.random.default_rng(seed)
@@ -103,10 +90,6 @@ def test_dates_of_many_kinds():
         assert history_orders(demand, date, k=1).tolist() == [np.inf, 3, 4]
 
 
-def test_one_row():
-    assert history_orders([3], [MONDAY]).tolist() == [np.inf]
-
-
 def test_censor():
     sales, censored = censor([5, 8, 3, 4], [6, 6, np.inf, 4])
     assert sales.tolist() == [5, 6, 3, 4]
@@ -117,8 +100,6 @@ def test_censor():
     ("change", "sentence"),
     [
         ({"k": 0}, "k must be a whole number of at least 1, got 0"),
-        ({"k": 1.5}, "k must be a whole number of at least 1, got 1.5"),
-        ({"factor": -1.0}, "factor must be a finite positive number, got -1.0"),
         ({"on": "stock"}, "on must be 'demand' or 'sales', got 'stock'"),
         ({"date": [20240101, 20240102]}, "date must be dates, got 20240101"),
         ({"date": ["soon", "2024-01-02"]}, "date must be dates, got 'soon'"),

@@ -172,15 +172,3 @@ def test_an_imposed_rate_is_met(name, rate):
     assert problem.model.share_censored(fit.parameters) == pytest.approx(rate, abs=0.02)
     free = maximise(replace(problem, rate=None), fit.parameters)
     assert fit.climbed <= fit.value <= free.value + 1e-6
-
-
-def test_integer_weights_give_the_fit_of_repeated_rows():
-    basis, point, censored = simulated("student", "noisy", 90, seed=61)
-    kind = np.where(censored, CENSORED, SEEN)
-    count = np.random.default_rng(0).integers(0, 4, 90)
-    back = np.repeat(np.arange(90), count)
-    weighted = problem_of("student", "absent", point, basis, kind=kind, weight=count / count.mean())
-    repeated = problem_of("student", "absent", point[back], basis[back], kind=kind[back])
-    fits = [maximise(each, first_start(weighted, None)) for each in (weighted, repeated)]
-    assert fits[0].climbed == pytest.approx(fits[1].climbed, abs=1e-7)
-    np.testing.assert_allclose(fits[0].parameters, fits[1].parameters, atol=2e-3)

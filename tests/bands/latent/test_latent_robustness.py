@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import unmet
-from unmet import LatentBand, LinearDecision, Newsvendor
+from unmet import LatentBand, Newsvendor
 from unmet.bands import constants as tuned
-from unmet.bands.latent import diagnose
 from unmet.bands.latent.orders import find_order_plane
 from unmet.simulate import censoring_lab
 
@@ -122,13 +120,6 @@ def test_censoring_that_only_one_half_shows_is_not_believed():
     assert failed or found.share_censored == 0.0
 
 
-# --- any smooth distribution
-# -------------------------------------------------------------------------------
-
-
-# --- the share, and how surely --------------------------------------------------------------------
-
-
 # --- one capacity ---------------------------------------------------------------------------------
 
 
@@ -157,36 +148,3 @@ def test_orders_that_scatter_would_not_have_been_seen(uncensored):
     assert found.interval[1] >= max(tuned.SOLD_OUT)
     assert any("would have been seen" in note for note in found.notes)
     assert any("how often you sell out" in note for note in found.notes)
-
-
-@pytest.mark.slow
-def test_orders_that_hardly_scatter_would_have_been_seen(monkeypatch):
-    monkeypatch.setattr(tuned, "ORDER_NOISE", 0.002)
-    monkeypatch.setattr(tuned, "LEAST_SPREAD", 1e-4)
-    monkeypatch.setattr(tuned, "DRAWS", 5)
-    X, demand, _ = shop("normal", 1500)
-    found = learn(X, demand, orders=("absent", "noisy")).diagnosis_
-    assert min(chance for _, chance in found.power) >= tuned.POWER
-    assert found.identified == "yes" or found.interval[1] > 0.0
-
-
-# --- kept, and shown ------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("orders", ["noisy", "never"])
-def test_what_was_found_survives_saving_and_needs_no_further_fit(tmp_path, monkeypatch, orders):
-    train = censoring_lab(orders=orders, n=500, seed=0).train
-    model = LinearDecision(COST, band=LatentBand(random_state=0))
-    found = model.fit(train.features, train.sales).diagnosis_
-    with monkeypatch.context() as patch:
-        patch.setattr(diagnose, "maximise", None)  # a fit would fail
-        interval = found.interval
-    unmet.save(model, tmp_path / "model")
-    kept = unmet.load(tmp_path / "model")
-    for name in ("share_range", "robustness_checks", "power", "identified", "interval"):
-        assert getattr(kept.diagnosis_, name) == getattr(found, name)
-    assert kept.band_rule_.diagnosis_for(COST).share_range == found.share_range
-    assert str(kept.diagnosis_) == str(found)
-    assert interval == found.share_range
-    assert found.to_dict()["power"] == found.power

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from unmet import CustomPricing, LatentBand, LinearDecision, Newsvendor
+from unmet import LatentBand, Newsvendor
 from unmet.bands.latent.fitted import RowQuantiles
 from unmet.bands.latent.stack import SelloutProfile, fit_ridge
 from unmet.data import load_yaz
-from unmet.persistence import load, save
 from unmet.simulate import censor, history_orders
 
 COST = Newsvendor(4, 1)
@@ -93,25 +92,6 @@ def test_profiles_keep_the_rate_and_their_levels_invert(rate, level):
         assert seen == pytest.approx(level, abs=1e-9)
 
 
-def test_a_profile_recovers_truths_that_were_hidden_as_it_says():
-    """A row at rank u is sold out with the profile's chance; then its truth lies higher."""
-    profile, n = SelloutProfile(0.4), 400_000
-    rng = np.random.default_rng(1)
-    hazard, sold_out, _ = profile._curve
-    # competing hazards: the truth's is 1 − p(u) of the observation's, the order's is p(u)
-    truth_hazard = np.concatenate(
-        [[0], np.cumsum(np.diff(hazard) * (1 - 0.5 * (sold_out[1:] + sold_out[:-1])))]
-    )
-    order_hazard = hazard - truth_hazard
-    order_at = np.interp(rng.exponential(size=n), order_hazard, hazard, right=np.inf)
-    truth_at = np.interp(rng.exponential(size=n), truth_hazard, hazard, right=hazard[-1])
-    observed = np.minimum(truth_at, order_at)
-    assert (order_at < truth_at).mean() == pytest.approx(0.4, abs=5e-3)
-    for level in (0.55, 0.8, 0.95):
-        at = np.quantile(observed, float(profile.observed_level(level)))
-        assert (truth_at <= at).mean() == pytest.approx(level, abs=4e-3)
-
-
 def test_quantiles_of_a_mixture_are_its_quantiles(usual):
     X, rule = flagged()[0], usual
     fitted_model = rule.fitted_model_
@@ -150,39 +130,6 @@ def test_zeros_are_a_floor():
     assert rule.fitted_model_.data.observed.floor == 0.0
     reached = [(rule.quantile(X, level) >= truth - 0.5).mean() for level in (0.6, 0.8, 0.9)]
     assert reached == pytest.approx([0.6, 0.8, 0.9], abs=0.08)
-
-
-def test_weights_of_rows_count_like_repeated_rows():
-    X, s, censored, _ = flagged(120)
-    twice = np.r_[np.arange(120), np.arange(40)]
-    weight = np.ones(120)
-    weight[:40] = 2
-    options = {"families": "normal", "random_state": 0}
-    weighted = LatentBand(**options).fit(COST, X, s, censored=censored, sample_weight=weight)
-    repeated = LatentBand(**options).fit(COST, X[twice], s[twice], censored=censored[twice])
-    ridge = weighted.fitted_model_.stack.members[0].ridge
-    if ridge == repeated.fitted_model_.stack.members[0].ridge:
-        assert weighted.quantile(X, 0.8) == pytest.approx(repeated.quantile(X, 0.8), rel=0.02)
-
-
-@pytest.mark.parametrize(
-    "known",
-    ["rate", *(pytest.param(each, marks=pytest.mark.slow) for each in ("flags", "range"))],
-)
-def test_saved_and_loaded_says_the_same(known, tmp_path):
-    X, s, censored, _ = flagged()
-    rate = {"flags": None, "rate": 0.3, "range": (0.2, 0.4)}[known]
-    given = {"censored": censored} if known == "flags" else {}
-    model = LinearDecision(COST, band=LatentBand(rate, random_state=0)).fit(X, s, **given)
-    save(model, tmp_path / "model.unmet")
-    again = load(tmp_path / "model.unmet")
-    rule, other = model.band_rule_, again.band_rule_
-    for level in (0.55, 0.8, 0.93):
-        assert other.quantile(X, level) == pytest.approx(rule.quantile(X, level))
-    assert other.survival(X, s) == pytest.approx(rule.survival(X, s))
-    assert other.band_at(X, 0.3).high == pytest.approx(rule.band_at(X, 0.3).high)
-    assert str(other.diagnosis_) == str(rule.diagnosis_)
-    assert other.censored_probability(X, s) == pytest.approx(rule.censored_probability(X, s))
 
 
 def test_a_higher_rate_never_lowers_a_decision():
@@ -227,15 +174,3 @@ def test_real_demand_is_not_decided_worse_than_by_a_tobit_model():
             paid += cost.cost(rule.quantile(X[test], level), demand[test]).mean()
             tobit += cost.cost(np.maximum(plain, 0), demand[test]).mean()
     assert paid < 1.01 * tobit
-
-
-@pytest.mark.slow
-def test_offers_are_not_taken_for_orders():
-    X, s, _, _ = flagged(80, 1)
-    stacks = [
-        LatentBand(0.4, random_state=0).fit(cost, X, s).fitted_model_.stack
-        for cost in (Newsvendor(3, 1), CustomPricing(1, 4))
-    ]
-    assert stacks[0] is not None
-    assert stacks[0].profile is not None
-    assert stacks[1] is None
