@@ -397,3 +397,18 @@ def test_bad_receipts_get_one_sentence():
     assert "date must be a column of the table" in complaint(
         read_receipts, receipts(["08:00", "09:00"])
     )
+
+
+def test_days_that_are_added_carry_the_columns_of_their_series():
+    rows = [
+        (item, f"kind {item}", FIRST + datetime.timedelta(day), hour, None if unknown else 1.0)
+        for item in ("a", "b", "c")
+        for day in range(6)
+        for unknown in [item == "a" and day != 0]
+        for hour in (range(8, 20, 2) if day % 2 else range(9, 20, 3))
+        if not (item == "b" and day == 3)
+    ]
+    table = pl.DataFrame(rows, schema=["item", "kind", "date", "hour", "sales"], orient="row")
+    daily = read_hourly(table).daily
+    assert daily.filter(sales=0)["item"].to_list() == ["b"]
+    assert (daily["kind"] == "kind " + daily["item"]).all()

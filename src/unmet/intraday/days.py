@@ -144,10 +144,11 @@ def assemble(
     if flags is not None:
         out = np.zeros(shape, dtype=np.bool_)
         out[placed.code, placed.day] = flags
-    daily = daily.filter(pl.Series(~unknown))
     shop = shop_of(placed.groups, shape[0])
     if sparse:
         daily = _add_days_that_sold_nothing(sales, shop, daily, placed, amount, said)
+    added = np.zeros(daily.height - unknown.size, dtype=np.bool_)
+    daily = daily.filter(pl.Series(~np.append(unknown, added)))
     daily = _leave_out_unfinished(sales, daily, placed, said)
     opened = opening_hours(sums_by_shop(sales, shop), *window)[shop]
     return HourlySales(
