@@ -240,10 +240,9 @@ def page(kept):
         "![Share of days sold out over the year](closed_loop.svg)",
         "",
         "Days on which nothing was there and nothing was asked for, such as Sundays of the bakery, "
-        "count as sold out. Tobit and safety stock know no weekdays. The oracle is no "
-        "distribution of "
-        "nature: on demand without patterns a Tobit model, which averages over more days, is below "
-        "it, and on intermittent demand by a tenth. One seed each, ten series (twelve of the "
+        "count as sold out. Tobit and safety stock know no weekdays. The oracle is no distribution "
+        "of nature: on demand without patterns a Tobit model, which averages over more days, is "
+        "below it, and on intermittent demand by a tenth. One seed each, ten series (twelve of the "
         "bakery, seven of the restaurant, twenty of fresh food, whose run is shorter).",
         "",
         "Of what is expected, the level of the series itself was made a candidate after these "

@@ -228,8 +228,7 @@ def beside_stockpyl() -> list[str]:
         ours = our_cost(demand, BaseStock(level), rules, level)
         lines.append(
             f"| {distribution.name} | {lead} | {theirs:.1f} | {level:.1f} | {cost:.3f} | "
-            f"{ours:.3f} "
-            f"| {ours / cost:.3f} |"
+            f"{ours:.3f} | {ours / cost:.3f} |"
         )
     lines += [
         "",
@@ -248,8 +247,7 @@ def beside_stockpyl() -> list[str]:
         s, up = levels.reorder_point[0], levels.order_up_to[0]
         lines.append(
             f"| {distribution.name} | {fixed:g} | {low:.0f}, {top:.0f} | {s:.0f}, {up:.0f} | "
-            f"{cost:.3f} "
-            f"| {ours:.3f} | {ours / cost:.3f} |"
+            f"{cost:.3f} | {ours:.3f} | {ours / cost:.3f} |"
         )
     return lines
 
@@ -295,8 +293,7 @@ def page(plain: list[dict], fixed: list[dict], times: list[str], n_series: int) 
         f"Promised: at most {BAR:g} times the cost of the best level, everywhere. Of {len(plain)} "
         "settings the worst ratio is",
         f"{worst['replenish']:.3f} for `replenish`, {worst['order_up_to']:.3f} for the levels of "
-        "`order_up_to`; "
-        f"{sum(each['replenish'] > BAR for each in plain)} and "
+        f"`order_up_to`; {sum(each['replenish'] > BAR for each in plain)} and "
         f"{sum(each['order_up_to'] > BAR for each in plain)} settings are above the bar.",
         "",
         *NOTE.splitlines(),

@@ -322,9 +322,8 @@ def write(results: dict, folder: Path) -> None:
         f"{len(results['cells'])} cases at α = {', '.join(map(str, LEVELS))}; the verdict was "
         f"“yes” (all ways are the same there) in {sure}, “no” in {len(unsure)}. Where it was “no” "
         f"the certificate of the least-regret line was kept in {rate(simulated)} of the simulated "
-        f"and in {rate(real)} of the real ones; of these in {rate(real, same=True)} if the "
-        "days are evaluated that were learned from, since later days may differ whatever was "
-        "hidden. "
+        f"and in {rate(real)} of the real ones; of these in {rate(real, same=True)} if the days "
+        "are evaluated that were learned from, since later days may differ whatever was hidden. "
         "Regret and certificate in per cent of what the best decisions cost.",
         "",
         "![Regret of both, and the certificate](unidentified.svg)",

@@ -151,8 +151,7 @@ def test_what_being_wrong_costs():
     assert said == (
         "If 40% of the rows hide demand, a row costs up to 9.0 more than it has to. With "
         "--when-unidentified minimax_regret orders average 31.00, and a row costs at most 2.5 "
-        "more, whatever is "
-        "true."
+        "more, whatever is true."
     )
     followed = replace(told, followed="minimax_regret")
     assert asked(replace(CANNOT, choices=lambda: followed))["If that is wrong?"] == (

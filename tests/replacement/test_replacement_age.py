@@ -182,9 +182,8 @@ def test_picture():
         ),
         (
             {"times": [2.0, 2.0], "method": "weibull"},
-            "times must hold a failure below the largest time for a distribution to be fitted, "
-            "got none "
-            "below 2.",
+            "times must hold a failure below the largest time for a distribution to be fitted, got "
+            "none below 2.",
         ),
         (
             {"times": [1.0, 2.0], "confidence": 2.0},

@@ -353,9 +353,8 @@ class WhatIf:
                 )
             else:
                 said.append(
-                    "The rate is varied within the chosen model; the command line "
-                    "explains "
-                    "the data anew with the rate imposed, which may differ a little."
+                    "The rate is varied within the chosen model; the command line explains the "
+                    "data anew with the rate imposed, which may differ a little."
                 )
         if self.sampled:
             said.append(

@@ -247,8 +247,7 @@ class AuditedBand(TrainingRule):
         if beyond < needed:
             notes.append(
                 f"AuditedBand has only {audit.n_rows} audited rows, of which {beyond:.1f} lie "
-                f"beyond the {level:.3g}-quantile, and at least {needed} "
-                f"should{found.error}."
+                f"beyond the {level:.3g}-quantile, and at least {needed} should{found.error}."
             )
             warnings.warn(notes[-1], UserWarning, stacklevel=5)
         return Diagnosis(

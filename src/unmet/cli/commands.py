@@ -415,8 +415,7 @@ def evaluate(
         str | None,
         typer.Option(
             help="Column of the truth, such as demand. Without it, orders are evaluated on rows "
-            "that "
-            "flags or stock say were seen whole."
+            "that flags or stock say were seen whole."
         ),
     ] = None,
     censored_column: Annotated[

@@ -98,8 +98,7 @@ _OPTIONS: Options = {
             str,
             "auto",
             "linear, distribution, neural or boosted; of several with commas between them the one "
-            "that "
-            "costs least on time held out. auto is linear,distribution.",
+            "that costs least on time held out. auto is linear,distribution.",
         ),
         "band": (
             str,

@@ -285,7 +285,6 @@ class AgeReplacement(_Replacement):
             raise InvalidInput(
                 "rate must be a number to evaluate single rows, got None: find it with "
                 "unmet.replacement (replacement_age for data, optimal_age for a distribution, "
-                "fit_rate for "
-                "a model)."
+                "fit_rate for a model)."
             )
         return self.rate

@@ -187,10 +187,9 @@ class DetectedStockouts:
         count = int(known.sum())
         days = "1 day" if count == 1 else f"{count:,} days"
         return (
-            f"By the hours of the till, {likely:.0%} of {days} sold out more "
-            f"likely than not ({sure:.0%} almost surely); of {open_:.0%} the hours cannot tell. "
-            f"About {chance.mean():.0%} sold out in all, and {hidden:.0%} more was asked for than "
-            "sold."
+            f"By the hours of the till, {likely:.0%} of {days} sold out more likely than not "
+            f"({sure:.0%} almost surely); of {open_:.0%} the hours cannot tell. About "
+            f"{chance.mean():.0%} sold out in all, and {hidden:.0%} more was asked for than sold."
         )
 
 

@@ -556,8 +556,7 @@ def _read_long(
         row = int(twice.arg_max() or 0)
         raise InvalidInput(
             f"Each series must have one row for each hour, got several of hour {hours[row]} on "
-            f"{frame[day][row]}: add them up, or name the columns that tell them apart "
-            "(series=)."
+            f"{frame[day][row]}: add them up, or name the columns that tell them apart (series=)."
         )
     carried = [name for name in rest if name not in keys]
     sold = numbers(frame, amount, "sales")

@@ -166,8 +166,7 @@ class DistributionDecision(DecisionModel):
         if isinstance(X, BlockSource):
             raise Unsupported(
                 "DistributionDecision and a source of blocks do not fit together, because a "
-                "distribution is learned "
-                "from rows in memory: use LinearDecision, or read a sample."
+                "distribution is learned from rows in memory: use LinearDecision, or read a sample."
             )
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         known = sample_weight, censored, stock, time, series
@@ -299,8 +298,7 @@ class DistributionDecision(DecisionModel):
         if not callable(getattr(rule, "quantile", None)):
             raise Unsupported(
                 f"DistributionDecision and the rule {rule!r} do not fit together, because it "
-                f"cannot say "
-                "quantiles of the truth: use LatentBand()."
+                f"cannot say quantiles of the truth: use LatentBand()."
             )
         if self.distribution == "linear":
             return rule

@@ -513,8 +513,7 @@ def _evaluator(
     if plan.band != "latent" or plan.by:
         note = (
             "Evaluated on observations, which favours decisions that are too low: a truth, flags "
-            "or "
-            "stock would tell more."
+            "or stock would tell more."
         )
         return CostEvaluator(cost, rows.observed, "observation", revenue, plan.unit_cost), [note]
     fitted: DecisionPlan = clone(plan).fit(rows.table)
@@ -522,8 +521,7 @@ def _evaluator(
     assert found is not None
     note = (
         "Nobody knows the truth: costs are based on what the plan estimates it to have been, and "
-        "are "
-        "right only as far as that is right."
+        "are right only as far as that is right."
     )
     if found.identified == "no":
         note += " These data cannot tell whether it is."

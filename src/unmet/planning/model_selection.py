@@ -138,9 +138,8 @@ def choose(plan: DecisionPlan, features: Any, rows: TableRows) -> ModelChoice | 
         return ModelChoice(
             "distribution",
             f"Orders follow {LABELS['distribution']}, one for all groups of {', '.join(plan.by)}: "
-            f"it is "
-            "known which rows sold out, so they share slopes, spread and shape as far as they are "
-            "alike.",
+            f"it is known which rows sold out, so they share slopes, spread and shape as far as "
+            "they are alike.",
         )
     if not may_choose(plan):
         return None

@@ -206,8 +206,7 @@ def monitor(
     if not isinstance(plan, OrderPlan | ReplenishmentPlan):
         raise InvalidInput(
             "plan must be a OrderPlan or a ReplenishmentPlan, such as unmet plan --save writes, "
-            "got a "
-            f"{type(plan).__name__}."
+            f"got a {type(plan).__name__}."
         )
     if not hasattr(plan, "panel_"):
         raise InvalidInput("plan must have been fitted, got one that was not.")

@@ -639,8 +639,7 @@ def drivers(
     if model.name not in ("linear", "boosted"):
         raise Unsupported(
             "drivers can be told of the linear model, the trees and their mean; these orders "
-            "follow "
-            f"{LABELS[model.name]}, of which there is nothing to take apart."
+            f"follow {LABELS[model.name]}, of which there is nothing to take apart."
         )
     features, level = history.rows(series, day, gap)
     names, parts = _of_features(model, history, features)

@@ -231,10 +231,9 @@ def cost_finding(curve: Sensitivity, labels: Labels) -> str:
     at = curve.rate[curve.cost.index(best)]
     low, high = (percent(max(end / best - 1, 0.0)) for end in (curve.cost[0], curve.cost[-1]))
     return (
-        f"If the chosen model is true, {labels.decisions} cost least, {number(best)} "
-        f"per row, "
-        f"at an assumed {labels.rate} of {percent(at)}. Assuming {percent(curve.rate[0])} would "
-        f"cost {low} more, assuming {percent(curve.rate[-1])} {high} more."
+        f"If the chosen model is true, {labels.decisions} cost least, {number(best)} per row, at "
+        f"an assumed {labels.rate} of {percent(at)}. Assuming {percent(curve.rate[0])} would cost "
+        f"{low} more, assuming {percent(curve.rate[-1])} {high} more."
     )
 
 

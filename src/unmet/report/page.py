@@ -248,8 +248,7 @@ def _hidden(content: ReportData, labels: Labels) -> Html:
     if diagnosis is None:
         sentence = (
             f"Nobody asked whether {labels.observations} hide {labels.truth}: no band was wanted, "
-            f"so "
-            f"{labels.observations} were taken for {labels.truth}."
+            f"so {labels.observations} were taken for {labels.truth}."
         )
         return element("p", sentence)
     said = [hidden_rows(diagnosis, content.problem, content.assumed)[1]]
@@ -310,9 +309,8 @@ def _costs(content: ReportData, labels: Labels) -> Html:
         ),
         "estimate": (
             "≈ Evaluated on an estimate.",
-            f" {truth} was not seen; costs are what the chosen model expects them to "
-            f"be. If "
-            "it is wrong, so are they.",
+            f" {truth} was not seen; costs are what the chosen model expects them to be. If it is "
+            "wrong, so are they.",
         ),
         "observation": (
             f"⚠ Evaluated on {labels.observations}, which favours {labels.favours}.",
@@ -459,9 +457,8 @@ def _ways(told: Ambiguity, labels: Labels) -> Html:
     low, high = (number(end, 4) for end in told.decision_range)
     sentence = (
         f"The candidates that are left ask for {labels.decisions} of {low} to {high} on average. "
-        f"What to do with that is yours to say (when_unidentified=, --when-unidentified); "
-        f"followed here: "
-        f"{told.followed}."
+        f"What to do with that is yours to say (when_unidentified=, --when-unidentified); followed "
+        f"here: {told.followed}."
     )
     columns = [
         ("Aim for", list(names.values()), False),
@@ -527,9 +524,8 @@ def _quantiles(diagnosis: Diagnosis, labels: Labels) -> Html:
         return element("p", f"There are no quantiles to draw: {why}", class_="quiet")
     how = (
         f"Dots are {labels.observations}, the line is {labels.truth} in the chosen candidate "
-        f"model; "
-        "the axis is stretched so that it is straight until censoring bends it. If the dots do "
-        "not follow the dashed curve, no candidate model fits well."
+        f"model; the axis is stretched so that it is straight until censoring bends it. If the "
+        "dots do not follow the dashed curve, no candidate model fits well."
     )
     chart = figure(
         quantile_chart(diagnosis, labels, LABELS_APART[True]),

@@ -259,9 +259,8 @@ def _hidden(content: OrderReportData, totals: DataFrame) -> Html:
     truth, seen = sum(expected), sum(observed)
     if expected and truth > 0:
         said += (
-            f" In the last {len(observed)} {unit}s {amount(seen)} were sold; demand is expected "
-            f"to have been {amount(truth)}, so {percent(max(1 - seen / truth, 0.0))} of it was "
-            "hidden."
+            f" In the last {len(observed)} {unit}s {amount(seen)} were sold; demand is expected to "
+            f"have been {amount(truth)}, so {percent(max(1 - seen / truth, 0.0))} of it was hidden."
         )
     elif content.sold_out > 0:
         said += " Too few did to learn what they hid, so sales are taken for demand."

@@ -64,9 +64,8 @@ def check_in_memory(X: Any) -> None:
     if lazy or isinstance(X, BlockSource):
         kind = f"{type(X).__module__.partition('.')[0]} {type(X).__name__}"
         raise Unsupported(
-            f"X must be a table in memory for a model per group, got {kind}: read the rows of "
-            "all groups, or of some groups at a time, by X.compute() of Dask or X.collect() of "
-            "polars."
+            f"X must be a table in memory for a model per group, got {kind}: read the rows of all "
+            "groups, or of some groups at a time, by X.compute() of Dask or X.collect() of polars."
         )
 
 

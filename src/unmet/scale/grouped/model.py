@@ -411,8 +411,7 @@ class GroupedDecision(DecisionModel):
         if flags is None or rows.limits is not None or np.mean(~np.isnan(flags)) < _MOSTLY_KNOWN:
             raise Unsupported(
                 "GroupedDecision of DistributionDecision needs to know which rows sold out: give "
-                "censored= "
-                "or stock=, or use LinearDecision."
+                "censored= or stock=, or use LinearDecision."
             )
         if ((flags > 0) & (flags < 1)).any():
             raise Unsupported(
@@ -450,8 +449,7 @@ class GroupedDecision(DecisionModel):
         notes = [
             "One distribution of all groups together: of what groups differ by, "
             f"{float(np.mean(distribution.own_share)):.0%} is known of a group on average; the "
-            f"rest of its "
-            "distribution is that of all."
+            f"rest of its distribution is that of all."
         ]
         if np.isnan(flags).any():
             notes.append(f"{np.isnan(flags).sum():,} rows of which nothing is known were left out.")
@@ -504,14 +502,12 @@ def _check_distribution(model: GroupedDecision) -> None:
         if getattr(model, name) is not None:
             raise Unsupported(
                 f"{name} and DistributionDecision do not fit together, because all groups share "
-                f"one distribution, "
-                f"got {getattr(model, name)!r:.60}."
+                f"one distribution, got {getattr(model, name)!r:.60}."
             )
     if model.shrink != "auto" or model.band_by != "pooled":
         raise Unsupported(
-            "shrink and band_by must be 'auto' and 'pooled' with DistributionDecision, because "
-            "all groups "
-            f"share one distribution, got {model.shrink!r} and {model.band_by!r}."
+            "shrink and band_by must be 'auto' and 'pooled' with DistributionDecision, because all "
+            f"groups share one distribution, got {model.shrink!r} and {model.band_by!r}."
         )
     band = model.model.get_params(deep=False)["band"]
     if not (isinstance(band, LatentBand) or (isinstance(band, str) and band == "latent")):

@@ -98,10 +98,9 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
         found = found or free_constant(problem)
     if found is None:
         raise SolverFailure(
-            "no solver could prove an answer to "
-            f"{max(tolerance, constants.ACCEPTABLE_GAP):g} of its cost for these features, costs "
-            "and weights: look for cells far larger than the rest of their column, and bring "
-            "columns to similar units."
+            f"no solver could prove an answer to {max(tolerance, constants.ACCEPTABLE_GAP):g} of "
+            f"its cost for these features, costs and weights: look for cells far larger than the "
+            "rest of their column, and bring columns to similar units."
         )
     return found
 
