@@ -26,7 +26,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 from unmet import Band, CustomPricing, LatentBand, LinearDecision, SquaredError
-from unmet.evaluation import best_price, gap_closed, realised_cost, revenue_gap_closed
+from unmet.evaluation import best_price, gap_closed, realised_cost
 from unmet.simulate import PUBLISHED_BANDS, pricing
 from unmet.simulate.pricing import PricingPart
 
@@ -223,7 +223,7 @@ def table(cells: dict, case: str, n_seeds: int) -> list[str]:
         pairs = zip(own["costs"], base["costs"], floor["costs"], strict=True)
         closed = [f"{100 * gap_closed(*each):.0f} %" for each in pairs]
         earned = own["revenue"] if own["meant"] is None else own["meant"]
-        gap = revenue_gap_closed(earned, force["revenue"], floor["meant"])
+        gap = (earned - force["revenue"]) / (floor["meant"] - force["revenue"])
         revenue = f"{100 * own['revenue'] / floor['meant']:.1f} %"
         meant = "–" if own["meant"] is None else f"{100 * own['meant'] / floor['meant']:.1f} %"
         said = ", ".join(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from unmet.errors import InvalidInput
-from unmet.evaluation import best_price, expected_revenue, realised_revenue, revenue_gap_closed
+from unmet.evaluation import best_price, expected_revenue, realised_revenue
 from unmet.evaluation.revenue import most_revenue
 
 
@@ -76,12 +76,6 @@ def test_rows_have_their_own_prices_and_costs():
     assert price[0] < price[1] < price[2]
 
 
-def test_the_share_of_lost_revenue_won_back():
-    assert revenue_gap_closed(18.0, 10.0, 20.0) == pytest.approx(0.8)
-    assert revenue_gap_closed(9.0, baseline=10.0, best=20.0) == pytest.approx(-0.1)
-    assert np.isnan(revenue_gap_closed(20.0, baseline=20.0, best=20.0))
-
-
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -92,7 +86,6 @@ def test_the_share_of_lost_revenue_won_back():
         (lambda: expected_revenue([1, 2], [0.1]), "like survival"),
         (lambda: best_price(stats.norm, [[1]]), "rule must have a method quantile"),
         (lambda: most_revenue(stats.norm.ppf, 2, [1, 2, 3]), "unit_cost must be a number or"),
-        (lambda: revenue_gap_closed(1, np.nan, 2), "baseline must be a finite number"),
     ],
 )
 def test_what_cannot_be_priced_is_refused(call, sentence):

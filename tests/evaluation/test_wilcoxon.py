@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from unmet.errors import InvalidInput
-from unmet.evaluation import wilcoxon_table
 from unmet.evaluation.comparison import WilcoxonCell, wilcoxon_cell
 
 
@@ -68,42 +66,3 @@ def test_cells_of_the_paper():
     assert str(WilcoxonCell(1.27, 1.03, 1.59, 1e-9)) == "1.27 (1.03, 1.59)***"
     assert str(WilcoxonCell(1.04, -4.76, 3.87, 0.004)) == "1.04 (-4.76, 3.87)**"
     assert str(WilcoxonCell(1.0, -11.84, 1.17, 0.3)) == "1.00 (-11.84, 1.17)"
-
-
-def example(n_datasets=2, levels=(0.65, 0.85)):
-    optimum = np.linspace(10, 50, 60)
-    optima, decisions, baselines = {}, {}, {}
-    for k in range(n_datasets):
-        name = f"dataset {k + 1}"
-        optima[name] = {level: optimum * level for level in levels}
-        decisions[name] = {level: optimum * level + 1 for level in levels}
-        baselines[name] = {level: optimum * level - 2 - k - level for level in levels}
-    return decisions, baselines, optima
-
-
-def test_table_puts_each_cell_where_it_belongs():
-    decisions, baselines, optima = example()
-    table = wilcoxon_table(decisions, baselines, optima)
-    assert table.datasets == ("dataset 1", "dataset 2")
-    assert table.levels == (0.65, 0.85)
-    assert table["dataset 1", 0.85].median == pytest.approx(1.85)
-    assert table["dataset 2", 0.65].median == pytest.approx(2.65)
-    first, rule, *body = str(table).splitlines()
-    assert first.split() == ["0.65", "0.85"]
-    assert set(rule) == {"-", " "}
-    assert body[1] == "dataset 2  2.65 (2.65, 2.65)***  2.85 (2.85, 2.85)***"
-
-
-def test_bad_tables_get_one_sentence():
-    decisions, baselines, optima = example()
-    with pytest.raises(InvalidInput, match="at least one data set"):
-        wilcoxon_table({}, {}, {})
-    with pytest.raises(InvalidInput, match="at least one level"):
-        wilcoxon_table({"dataset 1": {}}, baselines, optima)
-    with pytest.raises(InvalidInput, match=r"^baselines must have the data set 'dataset 2'"):
-        wilcoxon_table(decisions, {"dataset 1": baselines["dataset 1"]}, optima)
-    short = {**optima, "dataset 2": {0.65: optima["dataset 2"][0.65]}}
-    with pytest.raises(
-        InvalidInput, match=r"^optima must have the levels \[0.65, 0.85\].*\[0.65\]"
-    ):
-        wilcoxon_table(decisions, baselines, short)

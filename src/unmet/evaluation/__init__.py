@@ -2,7 +2,7 @@
 
 from unmet.evaluation.calibration import calibration, draw_calibration
 from unmet.evaluation.censored import censored_cost
-from unmet.evaluation.comparison import summary, wilcoxon_table
+from unmet.evaluation.comparison import summary, wilcoxon_cell
 from unmet.evaluation.experiment import DataSet, Experiment, Task
 from unmet.evaluation.measures import (
     cost_saving,
@@ -23,7 +23,6 @@ from unmet.evaluation.revenue import (
     best_price,
     expected_revenue,
     realised_revenue,
-    revenue_gap_closed,
 )
 from unmet.evaluation.splits import RollingOrigin
 
@@ -47,11 +46,10 @@ __all__ = [
     "prescriptiveness",
     "realised_cost",
     "realised_revenue",
-    "revenue_gap_closed",
     "rmse_to_optimum",
     "service_level",
     "service_level_gap",
     "service_level_scorer",
     "summary",
-    "wilcoxon_table",
+    "wilcoxon_cell",
 ]

@@ -202,8 +202,6 @@ def summary(
 # --- Paired Wilcoxon tests as the paper prints them (Tables wilcoxon-result-lr and -nn).
 
 Alternative = Literal["smaller", "two-sided"]
-Decisions = Mapping[str, Mapping[float, ArrayLike]]
-
 _SCIPY_ALTERNATIVE: Mapping[str, Literal["greater", "two-sided"]] = {
     "smaller": "greater",  # the method's distance is smaller, so the difference is greater than 0
     "two-sided": "two-sided",
@@ -234,32 +232,6 @@ class WilcoxonCell:
     def __str__(self) -> str:
         quartiles = f"({self.first_quartile:.2f}, {self.third_quartile:.2f})"
         return f"{self.median:.2f} {quartiles}{self.stars}"
-
-
-@dataclass(frozen=True)
-class WilcoxonTable:
-    """Data sets down, levels across; ``str()`` is aligned plain text.
-
-    Attributes
-    ----------
-    datasets : tuple of str
-    levels : tuple of float
-    cells : dict from (dataset, level) to WilcoxonCell
-    """
-
-    datasets: tuple[str, ...]
-    levels: tuple[float, ...]
-    cells: Mapping[tuple[str, float], WilcoxonCell]
-
-    def __getitem__(self, key: tuple[str, float]) -> WilcoxonCell:
-        return self.cells[key]
-
-    def __str__(self) -> str:
-        rows = [
-            [dataset, *(str(self.cells[dataset, level]) for level in self.levels)]
-            for dataset in self.datasets
-        ]
-        return text_table(["", *(f"{level:g}" for level in self.levels)], rows)
 
 
 def wilcoxon_cell(
@@ -310,57 +282,3 @@ def wilcoxon_cell(
     if moved.size:
         p_value = float(stats.wilcoxon(moved, alternative=_SCIPY_ALTERNATIVE[alternative]).pvalue)
     return WilcoxonCell(float(median), float(first), float(third), p_value)
-
-
-def wilcoxon_table(
-    decisions: Decisions,
-    baselines: Decisions,
-    optima: Decisions,
-    *,
-    alternative: Alternative = "smaller",
-) -> WilcoxonTable:
-    """Cells for many data sets and levels.
-
-    Parameters
-    ----------
-    decisions, baselines, optima : mapping from data set to mapping from level to array-like
-        ``decisions["dataset 1"][0.85]`` are the decisions of the method; the same data sets and
-        levels in all three.
-    alternative : {"smaller", "two-sided"}
-        As in :func:`wilcoxon_cell`.
-
-    Examples
-    --------
-    >>> optimum = list(range(10, 30))
-    >>> table = wilcoxon_table(
-    ...     {"dataset 1": {0.85: [q - 1 for q in optimum]}},
-    ...     {"dataset 1": {0.85: [q - 3 for q in optimum]}},
-    ...     {"dataset 1": {0.85: optimum}},
-    ... )
-    >>> print(table)
-                               0.85
-    ---------  --------------------
-    dataset 1  2.00 (2.00, 2.00)***
-    """
-    if not decisions:
-        raise InvalidInput("decisions must have at least one data set, got none.")
-    levels = tuple(next(iter(decisions.values())))
-    if not levels:
-        raise InvalidInput("decisions must have at least one level, got none.")
-    cells: dict[tuple[str, float], WilcoxonCell] = {}
-    sources = {"decisions": decisions, "baselines": baselines, "optima": optima}
-    for dataset in decisions:
-        for name, source in sources.items():
-            if dataset not in source:
-                raise InvalidInput(
-                    f"{name} must have the data set {dataset!r}, got {sorted(source)}."
-                )
-            if set(source[dataset]) != set(levels):
-                raise InvalidInput(
-                    f"{name} must have the levels {sorted(levels)} in every data set, "
-                    f"got {sorted(source[dataset])} in {dataset!r}."
-                )
-        for level in levels:
-            three = (source[dataset][level] for source in sources.values())
-            cells[dataset, level] = wilcoxon_cell(*three, alternative=alternative)
-    return WilcoxonTable(tuple(decisions), levels, cells)

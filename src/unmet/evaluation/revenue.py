@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from unmet.arrays import Array, Numbers, expand, read_numbers
 from unmet.errors import InvalidInput
-from unmet.evaluation.measures import gap_closed, read_columns, read_number, weighted_mean
+from unmet.evaluation.measures import read_columns, weighted_mean
 
 # levels of the reservation price at which revenue is looked at before it is refined
 _LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.01, 0.99, 50), [0.999, 0.9999]])
@@ -92,32 +92,6 @@ def expected_revenue(
     return weighted_mean((chosen - paid) * chance, sample_weight)
 
 
-def revenue_gap_closed(revenue: float, baseline: float, best: float) -> float:
-    """Share of the revenue that a baseline loses and a method wins back.
-
-    Parameters
-    ----------
-    revenue : float
-        Of the method.
-    baseline : float
-        Of the prices in force, or of some that take accepted prices for what buyers would pay.
-    best : float
-        Of the best prices under the true distribution.
-
-    Returns
-    -------
-    float
-        1 as good as can be, 0 as bad as the baseline, below 0 worse; NaN where nothing was lost.
-
-    Examples
-    --------
-    >>> revenue_gap_closed(18.0, baseline=10.0, best=20.0)
-    0.8
-    """
-    given = {"revenue": revenue, "baseline": baseline, "best": best}
-    return gap_closed(*(-read_number(name, value) for name, value in given.items()))
-
-
 def best_price(rule: PriceDistribution, X: Any, *, unit_cost: ArrayLike = 0.0) -> Array:
     """Prices that earn most under the distribution of reservation prices that a rule has fitted.
 
@@ -157,7 +131,7 @@ def best_price(rule: PriceDistribution, X: Any, *, unit_cost: ArrayLike = 0.0) -
 def most_revenue(
     quantile: Callable[[Numbers], Array], n_rows: int, unit_cost: ArrayLike = 0.0
 ) -> Array:
-    """Evaluate of each row with most expected revenue, for any distribution given by its quantiles.
+    """Price of each row with most expected revenue, for any distribution given by its quantiles.
 
     In terms of the level q of the reservation price the revenue is (Q(q) − unit cost) · (1 − q):
     best of a grid of levels, then golden sections between its neighbours, all rows at once.

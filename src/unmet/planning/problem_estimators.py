@@ -197,7 +197,7 @@ class RevenueEstimator(BaseEstimator):
         return self
 
     def decide(self, features: Features, *room: ArrayLike | None) -> Array:
-        """Evaluate of most revenue, at the nearest multiple of the step."""
+        """Price of most revenue, at the nearest multiple of the step."""
         return _nearest(best_price(self.rule_, features, unit_cost=self.unit_cost), *room)
 
 
