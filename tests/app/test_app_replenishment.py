@@ -14,7 +14,7 @@ import polars as pl
 from shown_page import control, metrics, select, texts, upload
 
 from unmet.app import figures
-from unmet.app.planning import replenish_command
+from unmet.app.planning import plan_command
 from unmet.cli.main import run
 from unmet.planning import ReplenishmentPlan, infer_schema, replenishment_report_data
 from unmet.report.replenishment import plots
@@ -126,7 +126,7 @@ def test_the_command_makes_the_same_orders(tmp_path, monkeypatch):
     plan = ReplenishmentPlan(lead_time=2, review=3, holding=0.2, shortage=1, on_hand="left")
     plan.fit(table, on_order=on_its_way())
     guess = ReplenishmentPlan(on_hand="left").columns(table)
-    command = replenish_command(plan, guess, "my sales.csv", on_order="way.csv")
+    command = plan_command(plan, guess, "my sales.csv", on_order="way.csv")
     assert command == (
         "unmet plan 'my sales.csv' --lead-time 2 --review 3 --on-hand left --holding 0.2 "
         "--shortage 1 --on-order way.csv -o orders.csv"
@@ -135,7 +135,7 @@ def test_the_command_makes_the_same_orders(tmp_path, monkeypatch):
     assert pl.read_csv("orders.csv")["order"].to_list() == plan.orders()["order"].to_list()
     flagged = table.with_columns(sold_out=pl.col("left") == 0)
     without = ReplenishmentPlan(on_hand="left", sold_out="").fit(flagged)
-    said = replenish_command(without, infer_schema(flagged), "s.csv", decimal=",")
+    said = plan_command(without, infer_schema(flagged), "s.csv", decimal=",")
     assert "--sold-out none" in said
     assert "--decimal ," in said
 

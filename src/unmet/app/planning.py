@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from importlib.util import find_spec
 from io import BytesIO
@@ -395,72 +395,45 @@ def orders_file(
 
 
 def plan_command(
-    plan: OrderPlan,
+    plan: OrderPlan | ReplenishmentPlan,
     guess: Schema | None,
     table: str = "sales.csv",
     *,
-    future: str | None = None,
-    decimal: str | None = None,
     orders: str = "orders.csv",
+    **others: str | None,
 ) -> str:
     """Write the command that makes the same orders.
 
     Parameters
     ----------
-    plan : OrderPlan
+    plan : OrderPlan or ReplenishmentPlan
         Fitted.
     guess : Schema or None
         What the command would guess; only what differs is said. None: it would refuse to guess.
-    table, future, orders : str
+    table, orders : str
         Names of files.
-    decimal : str, optional
+    **others : str
+        Options as they are: ``future``, ``on_order`` (files) and ``decimal``.
 
     Returns
     -------
     str
         One line for a shell, each option quoted where it must be.
     """
-    options: dict[str, Any] = {"horizon": plan.horizon, "lead_time": plan.lead_time or None}
-    for name in ("service_level", "underage", "overage", "sellout_rate"):
-        options[name] = getattr(plan, name)
-    options |= _other_columns(plan, guess)
-    options |= {"future": future, "decimal": decimal, "model": plan.choice_.model}
-    return _command(table, options, orders)
-
-
-def replenish_command(
-    plan: ReplenishmentPlan,
-    guess: Schema | None,
-    table: str = "sales.csv",
-    *,
-    future: str | None = None,
-    on_order: str | None = None,
-    decimal: str | None = None,
-    orders: str = "orders.csv",
-) -> str:
-    """Write the command that makes the same orders where stock lasts.
-
-    Parameters
-    ----------
-    plan : ReplenishmentPlan
-        Fitted.
-    guess : Schema or None
-        What the command would guess, as for `plan_command`.
-    table, future, on_order, orders : str
-        Names of files.
-    decimal : str, optional
-
-    Returns
-    -------
-    str
-        One line for a shell, each option quoted where it must be.
-    """
-    options: dict[str, Any] = {
-        name: getattr(plan, name)
-        for name in ("lead_time", "review", "on_hand", "service_level", "holding", "shortage")
-    }
-    options |= {"on_order": on_order, **_other_columns(plan, guess)}
-    return _command(table, options | {"future": future, "decimal": decimal}, orders)
+    names = ("lead_time", "review", "on_hand", "service_level", "holding", "shortage")
+    if isinstance(plan, OrderPlan):
+        names = ("horizon", "lead_time", "service_level", "underage", "overage", "sellout_rate")
+    options: dict[str, Any] = {name: getattr(plan, name) for name in names}
+    options |= _other_columns(plan, guess) | others
+    if isinstance(plan, OrderPlan):
+        options |= {"lead_time": plan.lead_time or None, "model": plan.choice_.model}
+    words = ["unmet", "plan", table]
+    for name, value in options.items():
+        if value is not None:
+            text = f"{value:.12g}" if isinstance(value, float) else value
+            shown = ",".join(text) if isinstance(text, tuple) else str(text)
+            words += [f"--{name.replace('_', '-')}", shown]
+    return shlex.join([*words, "-o", orders])
 
 
 def _other_columns(plan: OrderPlan | ReplenishmentPlan, guess: Schema | None) -> dict[str, Any]:
@@ -475,16 +448,6 @@ def _other_columns(plan: OrderPlan | ReplenishmentPlan, guess: Schema | None) ->
             same = True  # no column: what is left at the end tells
         options[name] = None if same else (column or "none")
     return options | {"gaps": None if plan.gaps == "auto" else plan.gaps, "country": plan.country}
-
-
-def _command(table: str, options: Mapping[str, Any], orders: str) -> str:
-    words = ["unmet", "plan", table]
-    for name, value in options.items():
-        if value is not None:
-            text = f"{value:.12g}" if isinstance(value, float) else value
-            shown = ",".join(text) if isinstance(text, tuple) else str(text)
-            words += [f"--{name.replace('_', '-')}", shown]
-    return shlex.join([*words, "-o", orders])
 
 
 def costs_by_model(choice: ChosenModel) -> polars.DataFrame:

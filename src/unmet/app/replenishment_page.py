@@ -13,7 +13,7 @@ import streamlit as st
 
 from unmet.app import figures
 from unmet.app.controls import Asked, Source, chart, key_figures, listed, offer, plain, shared
-from unmet.app.planning import on_the_page, orders_file, replenish_command
+from unmet.app.planning import on_the_page, orders_file, plan_command
 from unmet.planning import ReplenishmentPlan, replenishment_report_data
 from unmet.planning.demand_forecast import LABELS
 from unmet.planning.order_plan import SERVICE_LEVEL
@@ -43,7 +43,7 @@ def show_replenishment(source: Source, asked: Asked) -> None:
         decided = learned.at(**costs)
     order_table = decided.orders()
     name, mime, _ = orders_file(order_table.head(1), source.name, source.file.dialect)
-    command = replenish_command(
+    command = plan_command(
         decided,
         asked.guess,
         source.name,

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from unmet.checks import Maybe, Number, OneOf
+from unmet.checks import OneOf
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.solvers import constants
 from unmet.solvers.problem import HingeProblem, Solution
@@ -184,16 +184,9 @@ def _scaled_columns(problem: HingeProblem) -> tuple[Rows, Floats, Floats]:
 
 
 Form = Literal["primal", "dual"]
-Method = Literal["highs", "highs-ds", "highs-ipm"]
 
 
-def solve_highs(
-    problem: HingeProblem,
-    *,
-    form: Form = "dual",
-    method: Method = "highs-ds",
-    time_limit: float | None = None,
-) -> Solution:
+def solve_highs(problem: HingeProblem, *, form: Form = "dual") -> Solution:
     """Solve a hinge problem as a linear program (LP.εLR, corrected) with HiGHS.
 
     Columns, kinks and slopes are scaled first, since HiGHS's tolerances are absolute; if the
@@ -206,10 +199,6 @@ def solve_highs(
         With ``lasso``, without ``ridge``.
     form : {"dual", "primal"}, default="dual"
         Which of the two programs of this module's docstring HiGHS is given.
-    method : {"highs-ds", "highs-ipm", "highs"}, default="highs-ds"
-        Dual simplex, interior point with crossover, or HiGHS's own choice.
-    time_limit : float, optional
-        Seconds for one run of HiGHS; beyond it `SolverFailure` is raised.
 
     Returns
     -------
@@ -236,8 +225,6 @@ def solve_highs(
     (7.0, 1.15)
     """
     OneOf(*get_args(Form))("form", form)
-    OneOf(*get_args(Method))("method", method)
-    Maybe(Number(above=0))("time_limit", time_limit)
     if problem.ridge is not None and np.any(problem.ridge > 0):
         raise Unsupported(
             "The solver 'highs' and a ridge penalty do not fit together, because SciPy's HiGHS "
@@ -252,7 +239,7 @@ def solve_highs(
         if finer > 0.1 * unit:  # what is left is hardly smaller than before: nothing to gain
             break
         unit = finer
-        step, multipliers, used = _run(local, form, method, time_limit)
+        step, multipliers, used = _run(local, form)
         point = program.with_zeros(point + unit * step, multipliers)
         iterations += used
         objective, gap, _ = program.certificate(point, multipliers)
@@ -273,13 +260,11 @@ def solve_highs(
         residual=residual * program.slope,
         iterations=iterations,
         passes=2.0,  # one to build the program, one to evaluate the answer
-        method=f"{method} ({form})",
+        method=f"highs-ds ({form})",
     )
 
 
-def _run(
-    program: HingeProgram, form: Form, method: Method, time_limit: float | None
-) -> tuple[Floats, Floats, int]:
+def _run(program: HingeProgram, form: Form) -> tuple[Floats, Floats, int]:
     """Parameters, one multiplier per hinge, iterations; at the tightest tolerance that works."""
     m, n_parameters = program.rows.shape
     position, below, above = program.position, program.below > 0, program.above > 0
@@ -308,9 +293,7 @@ def _run(
     message = ""
     for tolerance in constants.HIGHS_TOLERANCES:
         options = {f"{side}_feasibility_tolerance": tolerance for side in ("primal", "dual")}
-        if time_limit is not None:
-            options["time_limit"] = time_limit
-        result = linprog(**{**arguments, "method": method, "options": options})
+        result = linprog(**{**arguments, "method": "highs-ds", "options": options})
         if result.status == 0 and form == "dual":
             # θ are the multipliers: ∂(optimum)/∂(right-hand side)
             return np.asarray(result.eqlin.marginals), np.asarray(result.x), int(result.nit)
@@ -322,6 +305,4 @@ def _run(
             multipliers[only_above] = -result.ineqlin.marginals[len(only_below) :]
             return np.asarray(result.x[:n_parameters]), multipliers, int(result.nit)
         message = " ".join(str(result.message).split()).rstrip(".")
-        if result.status == 1:  # out of time: a looser tolerance would run out of it too
-            break
-    raise SolverFailure(f"HiGHS ({method}, {form} form) found no optimum: {message}.")
+    raise SolverFailure(f"HiGHS ({form} form) found no optimum: {message}.")
