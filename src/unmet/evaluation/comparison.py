@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from unmet.arrays import Array
-from unmet.checks import OneOf
 from unmet.errors import InvalidInput
 from unmet.evaluation.measures import (
     RealisedCost,
@@ -201,12 +200,6 @@ def summary(
 
 # --- Paired Wilcoxon tests as the paper prints them (Tables wilcoxon-result-lr and -nn).
 
-Alternative = Literal["smaller", "two-sided"]
-_SCIPY_ALTERNATIVE: Mapping[str, Literal["greater", "two-sided"]] = {
-    "smaller": "greater",  # the method's distance is smaller, so the difference is greater than 0
-    "two-sided": "two-sided",
-}
-
 
 @dataclass(frozen=True)
 class WilcoxonCell:
@@ -234,13 +227,7 @@ class WilcoxonCell:
         return f"{self.median:.2f} {quartiles}{self.stars}"
 
 
-def wilcoxon_cell(
-    decision: ArrayLike,
-    baseline: ArrayLike,
-    optimum: ArrayLike,
-    *,
-    alternative: Alternative = "smaller",
-) -> WilcoxonCell:
+def wilcoxon_cell(decision: ArrayLike, baseline: ArrayLike, optimum: ArrayLike) -> WilcoxonCell:
     """Test whether the method decides closer to the optimum than the baseline, row by row.
 
     The paired differences are ::
@@ -253,14 +240,13 @@ def wilcoxon_cell(
         Of the method and of what it is compared with (the paper: IEO).
     optimum : array-like of shape (n_rows,)
         Q* (eq. qopt).
-    alternative : {"smaller", "two-sided"}
-        "smaller" (default) asks whether the method's distance is smaller; "two-sided" also gives
-        stars to a baseline that is closer. The paper does not name its alternative; its words
-        ("significantly smaller") and half a column of cells without stars in spite of strongly
-        negative first quartiles, e.g. 1.00 (-11.84, 1.17), speak for the first.
 
     Notes
     -----
+    The test is one-sided. The paper does not name its alternative; its words ("significantly
+    smaller") and half a column of cells without stars in spite of strongly negative first
+    quartiles, e.g. 1.00 (-11.84, 1.17), speak for it.
+
     Zero differences are dropped, as Wilcoxon did; when all are zero p is 1. Differences within
     floating-point rounding of the inputs count as zero. Small samples are tested exactly, more
     than 50 differences by the normal approximation (``scipy.stats.wilcoxon``).
@@ -270,7 +256,6 @@ def wilcoxon_cell(
     >>> print(wilcoxon_cell([1, 1, 1, 2, 1, 1], [3, 4, 5, 3, 3, 6], [0, 0, 0, 0, 0, 0]))
     2.50 (2.00, 3.75)*
     """
-    OneOf(*_SCIPY_ALTERNATIVE)("alternative", alternative)
     best, ours, theirs = read_columns(optimum=optimum, decision=decision, baseline=baseline)
     difference: Array = np.abs(theirs - best) - np.abs(ours - best)
     scale = np.maximum(np.maximum(np.abs(ours), np.abs(theirs)), np.abs(best))
@@ -280,5 +265,5 @@ def wilcoxon_cell(
     moved = difference[difference != 0]
     p_value = 1.0
     if moved.size:
-        p_value = float(stats.wilcoxon(moved, alternative=_SCIPY_ALTERNATIVE[alternative]).pvalue)
+        p_value = float(stats.wilcoxon(moved, alternative="greater").pvalue)
     return WilcoxonCell(float(median), float(first), float(third), p_value)
