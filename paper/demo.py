@@ -14,7 +14,7 @@ from statistics import fmean, median
 from typing import Any
 
 from paper.plots import LEVEL_AXIS, ROLES, draw_line, new_figure
-from paper.protocol import Information, simulated
+from paper.protocol import Informed, simulated
 from paper.published import band
 from paper.tables import Row, Table, show
 from unmet.arrays import Array, Band
@@ -24,7 +24,7 @@ from unmet.evaluation import Experiment, Task, gap_closed
 from unmet.files import Cell
 from unmet.models import LinearDecision
 from unmet.progress import Step, silent
-from unmet.simulate import PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS
+from unmet.simulate import PUBLISHED_LEVELS, PUBLISHED_STORE
 
 #: Short names, what they stand for, and how they are drawn, in the order of every table.
 METHODS = {
@@ -40,7 +40,7 @@ METHODS = {
 #: Where ignoring censoring costs less than this share more than the optimum, there is no gap.
 SMALLEST_GAP = 0.02
 
-DATA = partial(simulated, True, PUBLISHED_DISTRIBUTION)
+DATA = partial(simulated, True, PUBLISHED_STORE)
 
 
 class _Knowing:
@@ -71,7 +71,7 @@ def _model(name: str, task: Task) -> Any:
         case "latent":
             return LinearDecision(task.cost, band=LatentBand(random_state=0))
         case "truth":
-            return Information(LinearDecision(task.cost), task.data.known["truth"])
+            return Informed(LinearDecision(task.cost), task.data.known["truth"])
         case "optimum":
             return _Knowing(task)
     return LinearDecision(task.cost)
@@ -81,7 +81,7 @@ def _training_cost(task: Task, model: Any, _: Array) -> float | None:
     """Mean cost of a training row under the band that the method was given."""
     if isinstance(model, _Knowing):
         return None
-    target = model.target if isinstance(model, Information) else task.data.observation
+    target = model.target if isinstance(model, Informed) else task.data.observation
     predicted = model.predict(task.data.features)
     return float(task.cost.loss(predicted, target, model.band_).mean())
 

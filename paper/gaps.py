@@ -32,7 +32,7 @@ from unmet.errors import InvalidInput
 from unmet.files import Cell
 from unmet.models import LinearDecision
 from unmet.progress import Step
-from unmet.simulate import PUBLISHED_DISTRIBUTION, store10
+from unmet.simulate import PUBLISHED_STORE, store10
 from unmet.solvers.neural.networks import NetworkLayout, glorot
 
 # --- Store 10 as the theorems want it: independent rows, bounded demand.
@@ -72,12 +72,10 @@ class BoundedStore:
         cells, where, counts = np.unique(
             train.features, axis=0, return_index=True, return_counts=True
         )
-        factor = largest_truth / (
-            float(train.mean.max()) + _DEVIATIONS * PUBLISHED_DISTRIBUTION.deviation
-        )
+        factor = largest_truth / (float(train.mean.max()) + _DEVIATIONS * PUBLISHED_STORE.deviation)
         features = np.hstack([np.ones((len(cells), 1)), cells])
         share = counts / counts.sum()
-        noise = PUBLISHED_DISTRIBUTION.deviation * factor
+        noise = PUBLISHED_STORE.deviation * factor
         return cls(features, share, train.mean[where] * factor, noise, largest_truth)
 
     @property
@@ -311,7 +309,7 @@ def measure(setting: BoundSetting, seed: int, repetitions: int, step: Step) -> l
     repetitions : int
         Training sets of each size.
     step : Step
-        Information before each size of each algorithm.
+        Called before each size of each algorithm.
 
     Returns
     -------

@@ -306,12 +306,8 @@ def _search_ends(results: Results) -> PaperFigure:
 def _network(results: Results) -> PaperFigure:
     """Draw the network of §CustNN with the widths of Table searchingSpace."""
     used = published_hyperparameters()["NN"]
-    widths = [
-        len(results.settings.distribution.feature_names),
-        int(used["units1"]),
-        int(used["units2"]),
-        1,
-    ]
+    n_features = len(results.settings.distribution.feature_names)
+    widths = [n_features, int(used["units1"]), int(used["units2"]), 1]
     heads = ("features x", f"{widths[1]} sigmoids", f"{widths[2]} sigmoids", "order ŷ, linear")
 
     def draw() -> Any:

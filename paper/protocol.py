@@ -39,7 +39,7 @@ from unmet.files import write_text
 from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.progress import Step, silent
 from unmet.runs import digest, open_run
-from unmet.simulate import PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS, StoreModel, store10
+from unmet.simulate import PUBLISHED_LEVELS, PUBLISHED_STORE, StoreModel, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.tuning import search
 
@@ -84,7 +84,7 @@ class PaperSettings:
     folds: int = 5
     published_settings: bool = False
     clip: bool = True
-    distribution: StoreModel = PUBLISHED_DISTRIBUTION
+    distribution: StoreModel = PUBLISHED_STORE
 
     def __post_init__(self) -> None:
         for name in ("datasets", "trials", "folds"):
@@ -98,11 +98,11 @@ class PaperSettings:
     @property
     def is_papers_store(self) -> bool:
         """Whether the distribution is the printed one, or fitted again: sizes compare only then."""
-        if self.distribution.feature_names != PUBLISHED_DISTRIBUTION.feature_names:
+        if self.distribution.feature_names != PUBLISHED_STORE.feature_names:
             return False
         own, printed = (
             np.array([distribution.intercept, distribution.deviation, *distribution.coefficients])
-            for distribution in (self.distribution, PUBLISHED_DISTRIBUTION)
+            for distribution in (self.distribution, PUBLISHED_STORE)
         )
         # more than rounding and one misprint (MEATS, .04), less than any other store
         return bool(np.abs(own - printed).max() <= 0.1)
@@ -386,7 +386,7 @@ def simulated(clip: bool, distribution: StoreModel, seed: int) -> DataSet:
     return DataSet(train.features, train.sales, test.features, test.demand, test.optimum, known)
 
 
-class Information:
+class Informed:
     """A model that is told what a planner does not know: the truth, or flags."""
 
     def __init__(self, model: Any, target: Array | None = None, **known: Array) -> None:
@@ -426,15 +426,15 @@ def make_model(
     if name in ("NN-NVC", "NN-εNVC"):
         return network("NN", cost=cost, band=chosen)
     if name == "NN truth":
-        return Information(network("NN", cost=cost), data.known["truth"])
+        return Informed(network("NN", cost=cost), data.known["truth"])
     if family == "LR":
         model: Any = LinearDecision(cost, band=chosen)
     else:
         kind = NeuralDecision if family == "NN" else BoostedDecision
         model = kind(cost, band=chosen, random_state=SEED)
     if name.endswith("flags"):
-        return Information(model, censored=data.known["censored"])
-    return Information(model, data.known["truth"]) if name.endswith("truth") else model
+        return Informed(model, censored=data.known["censored"])
+    return Informed(model, data.known["truth"]) if name.endswith("truth") else model
 
 
 def _make(

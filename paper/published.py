@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from unmet.evaluation.comparison import WilcoxonCell
-from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS
+from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, PUBLISHED_STORE
 
 N_DATASETS = 10
 
@@ -225,7 +225,7 @@ YEAR, STORE = 2016, 10
 
 #: Families with ``perishable = 1``. The first is the baseline of the dummies; the others are the
 #: paper's categories 1 to 8.
-FAMILIES = tuple(name for name, _ in PUBLISHED_DISTRIBUTION.categories)
+FAMILIES = tuple(name for name, _ in PUBLISHED_STORE.categories)
 
 #: Table EDAofStore10; the standard deviation divides by n − 1.
 DESCRIPTIVE = {
@@ -241,8 +241,8 @@ DESCRIPTIVE = {
 
 #: Table LRstore10: name of the dummy → coefficient; baselines have none.
 COEFFICIENTS = {
-    "intercept": PUBLISHED_DISTRIBUTION.intercept,
-    **{name: effect for levels in PUBLISHED_DISTRIBUTION.factors for name, effect in levels[1:]},
+    "intercept": PUBLISHED_STORE.intercept,
+    **{name: effect for levels in PUBLISHED_STORE.factors for name, effect in levels[1:]},
 }
 
 #: What Table LRResults52Stores prints of a store.

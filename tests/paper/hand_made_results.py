@@ -21,7 +21,7 @@ from paper.protocol import (
 )
 from paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT
 from unmet.evaluation.experiment import ExperimentResults
-from unmet.simulate import PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS, StoreModel
+from unmet.simulate import PUBLISHED_LEVELS, PUBLISHED_STORE, StoreModel
 
 N_ROWS = 61  # so that quartiles fall on rows
 Changes = Mapping[tuple, float]
@@ -101,7 +101,7 @@ def hand_made(
     iterations: Changes | None = None,
     offset: Changes | None = None,
     quartiles: Mapping[tuple[str, float], tuple[float, float, float]] | None = None,
-    distribution: StoreModel = PUBLISHED_DISTRIBUTION,
+    distribution: StoreModel = PUBLISHED_STORE,
 ) -> Results:
     """Make results; changes are by (method, level) or by (method, level, data set).
 
@@ -203,4 +203,4 @@ def step_2(model, level, low, high, dataset=1, reading="searched") -> SearchRow:
 
 
 def range_of_sales() -> float:
-    return float(np.ptp(simulated(True, PUBLISHED_DISTRIBUTION, 0).observation))
+    return float(np.ptp(simulated(True, PUBLISHED_STORE, 0).observation))

@@ -21,7 +21,7 @@ from unmet.arrays import Band
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.models import LinearDecision
-from unmet.simulate import PUBLISHED_DISTRIBUTION, store10
+from unmet.simulate import PUBLISHED_STORE, store10
 
 CHEAP = ("LR-MSE", "LR-NVC", "LR-εNVC-R", "LR-NVC exact", "LR truth")
 SETTINGS = PaperSettings(datasets=2, levels=(0.65, 0.95), trials=2, folds=1)
@@ -173,14 +173,12 @@ def test_unclipped_data_are_others(tmp_path):
 
 
 def test_another_store_is_simulated_from_its_distribution():
-    distribution = replace(
-        PUBLISHED_DISTRIBUTION, intercept=500.0, deviation=10.0, name="another store"
-    )
+    distribution = replace(PUBLISHED_STORE, intercept=500.0, deviation=10.0, name="another store")
     settings = replace(SETTINGS, distribution=distribution)
     own = simulated(True, distribution, 0)
     assert np.array_equal(own.observation, store10(seed=0, distribution=distribution).train.sales)
     assert not settings.is_papers_store
     assert SETTINGS.is_papers_store
-    close = replace(PUBLISHED_DISTRIBUTION, deviation=46.5746, name="fitted again")
+    close = replace(PUBLISHED_STORE, deviation=46.5746, name="fitted again")
     assert replace(SETTINGS, distribution=close).is_papers_store
     assert settings.as_dict() != SETTINGS.as_dict()

@@ -15,7 +15,7 @@ from scipy.stats import norm
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.evaluation import realised_cost, service_level
-from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_DISTRIBUTION, PUBLISHED_LEVELS, store10
+from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, PUBLISHED_STORE, store10
 
 # Table LRstore10, column by column, typed from the paper a second time
 INTERCEPT = 113.40
@@ -80,14 +80,14 @@ def test_dummies_against_the_calendar_of_the_standard_library(data):
             wanted = {category, date.strftime("%A"), date.strftime("%B")}
             assert active == wanted - {"BREAD/BAKERY", "Monday", "January"}
         assert set(np.unique(part.features)) == {0.0, 1.0}
-    assert list(PUBLISHED_DISTRIBUTION.feature_names[:8]) == list(NAMES[1:])
-    assert list(PUBLISHED_DISTRIBUTION.feature_names[8:14]) == weekdays
-    assert len(set(PUBLISHED_DISTRIBUTION.feature_names)) == 25
+    assert list(PUBLISHED_STORE.feature_names[:8]) == list(NAMES[1:])
+    assert list(PUBLISHED_STORE.feature_names[8:14]) == weekdays
+    assert len(set(PUBLISHED_STORE.feature_names)) == 25
 
 
 def test_coefficients_are_those_of_the_table(data):
     table = CATEGORY + TUESDAY_TO_SUNDAY + FEBRUARY_TO_DECEMBER
-    assert list(PUBLISHED_DISTRIBUTION.coefficients) == table
+    assert list(PUBLISHED_STORE.coefficients) == table
     for part in (data.train, data.test):
         product_of_matrices = INTERCEPT + part.features @ np.array(table)
         assert part.mean == pytest.approx(product_of_matrices, abs=1e-10)
@@ -238,7 +238,7 @@ def test_bad_level(data, level):
 
 
 def distribution_without(**changes):
-    return replace(PUBLISHED_DISTRIBUTION, **changes)
+    return replace(PUBLISHED_STORE, **changes)
 
 
 def test_another_distribution_moves_means_and_noise_and_nothing_else():
@@ -255,9 +255,9 @@ def test_another_distribution_moves_means_and_noise_and_nothing_else():
 
 def test_levels_that_a_store_lacks_are_not_simulated():
     distribution = distribution_without(
-        categories=PUBLISHED_DISTRIBUTION.categories[1:3],
-        weekdays=PUBLISHED_DISTRIBUTION.weekdays[:6],  # closed on Sundays
-        months=PUBLISHED_DISTRIBUTION.months[3:],  # opened in April
+        categories=PUBLISHED_STORE.categories[1:3],
+        weekdays=PUBLISHED_STORE.weekdays[:6],  # closed on Sundays
+        months=PUBLISHED_STORE.months[3:],  # opened in April
     )
     data = store10(seed=0, distribution=distribution)
     for part, first in ((data.train, dt.date(2016, 4, 1)), (data.test, dt.date(2017, 4, 1))):
@@ -267,9 +267,7 @@ def test_levels_that_a_store_lacks_are_not_simulated():
         assert set(part.category) == {"DAIRY", "DELI"}
     assert data.train.feature_names == distribution.feature_names
     assert data.train.features.shape[1] == 1 + 5 + 8
-    first = (
-        PUBLISHED_DISTRIBUTION.intercept + 192.23 + dict(distribution.weekdays)["Friday"] + 11.94
-    )
+    first = PUBLISHED_STORE.intercept + 192.23 + dict(distribution.weekdays)["Friday"] + 11.94
     assert data.train.mean[0] == pytest.approx(first)
 
 
@@ -291,4 +289,4 @@ def test_distributions_that_cannot_be(changes, sentence):
 
 def test_a_store_that_is_closed_in_the_test_half_year():
     with pytest.raises(InvalidInput, match="must have a day between 2017-01-01 and 2017-06-30"):
-        store10(distribution=distribution_without(months=PUBLISHED_DISTRIBUTION.months[6:]))
+        store10(distribution=distribution_without(months=PUBLISHED_STORE.months[6:]))

@@ -14,7 +14,9 @@ from small_networks import (
 )
 
 from unmet import Band, Newsvendor
-from unmet.solvers.neural.networks import NetworkLayout
+from unmet.solvers.losses import Units, loss_of
+from unmet.solvers.neural.networks import NetworkLayout, Networks
+from unmet.solvers.neural.optimisers import DistinctRows
 
 ACTIVATIONS = list(FUNCTIONS)
 DEPTHS = [(), (4,), (3, 2), (4, 1, 3)]
@@ -61,7 +63,9 @@ def test_gradient_is_that_of_the_paper_with_its_slip_corrected(alpha, activation
         X, evaluated, layout, activation, penalty=strength * layout.is_weight()[np.newaxis]
     )
     parameters = random_parameters(layout, 1, generator)
-    parameters[0, -1] -= evaluate.networks.decide(parameters, evaluate.rows.inputs).mean()
+    parameters[0, -1] -= (
+        Networks(layout, activation).decide(parameters, DistinctRows.of(X).inputs).mean()
+    )
     expected, deltas = np.zeros(layout.n_parameters), set()
     for x, seen in zip(X, s, strict=True):
         output = decide_one(parameters[0], sizes, activation, x)[0]
@@ -84,9 +88,10 @@ def test_gradient_is_that_of_the_paper_with_its_slip_corrected(alpha, activation
 def test_slope_of_mini_batches_is_the_subgradient_and_zero_on_both_kinks():
     s = np.array([10.0, 20.0, 31.0])
     evaluated = evaluated_rows(s, Newsvendor.at_level(0.9), Band(1, 3), None)
-    evaluate, (scaling,) = full_batch(np.zeros((3, 1)), [evaluated], NetworkLayout(1, ()), "relu")
+    scaling = Units.of(evaluated, "standard")
+    loss = loss_of([evaluated], [scaling])
     assert scaling.steepness == pytest.approx(1.0)
-    ends = evaluate.loss.tiers[0][:2]
+    ends = loss.tiers[0][:2]
     assert ends[0] == pytest.approx((s + 1 - scaling.centre)[np.newaxis] / scaling.unit)
     for decision, expected in [
         (np.nextafter(ends[0], -np.inf), -0.9),
@@ -95,5 +100,5 @@ def test_slope_of_mini_batches_is_the_subgradient_and_zero_on_both_kinks():
         (ends[1], 0.0),
         (np.nextafter(ends[1], np.inf), 0.1),
     ]:
-        slope = evaluate.loss.slope(decision, np.ones(1))
+        slope = loss.slope(decision, np.ones(1))
         assert slope[0] == pytest.approx(np.full(3, expected / 3), abs=1e-15)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.base import clone
 
 from unmet.arrays import Band
 from unmet.bands import Diagnosis, LatentBand
-from unmet.bands.diagnosis import RATES
+from unmet.bands.diagnosis import RATES, Deferred
 from unmet.bands.latent.diagnose import impose
 from unmet.bands.latent.fitted import FittedModel, RowQuantiles, mean_cost, shifts
 from unmet.bands.latent.selection import FittedCandidate
@@ -132,8 +131,8 @@ class AssumedRates:
         if rate == 0.0:
             return 0.0
         fitted, assumed = self._at(rate)
-        assert isinstance(diagnosis.profile, partial)  # not one that was saved
-        _, representative = diagnosis.profile.args
+        assert isinstance(diagnosis.profile, Deferred)  # not one that was saved
+        _, representative = diagnosis.profile.given
         rows = representative.sample
         shift = shifts(assumed, fitted, rows.features, rows.cost)
         distribution = RowQuantiles(assumed, fitted, rows.features)
@@ -189,8 +188,7 @@ class WhatIf:
         if plan.by or not set(names) <= set(AUTO) or plan.band != "latent":
             raise InvalidInput(
                 "The what-if page needs a linear model or the distribution with band 'latent' for "
-                "all rows "
-                f"together, got model {plan.model!r}, band {plan.band!r} and by {list(plan.by)}."
+                f"all rows, got model {plan.model!r}, band {plan.band!r} and by {list(plan.by)}."
             )
         self._plan: DecisionPlan = clone(plan).set_params(sellout_rate=None)
         self._plan.check()

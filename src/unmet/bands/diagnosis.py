@@ -133,6 +133,19 @@ class Sensitivity:
 
 
 Profile: TypeAlias = Callable[[Sequence[float]], Sensitivity]
+
+
+class Deferred:
+    """A function, and the first of what it is called with: a partial that skops knows as ours."""
+
+    def __init__(self, function: Callable[..., Any], *given: Any) -> None:
+        self.function, self.given = function, given
+
+    def __call__(self, *more: Any) -> Any:
+        """Call the function."""
+        return self.function(*self.given, *more)
+
+
 """Refits the chosen family with sell-out rates imposed."""
 
 

@@ -7,7 +7,7 @@ from math import floor, isfinite, log10
 from textwrap import wrap
 from typing import TypeAlias
 
-from unmet.bands.diagnosis import Candidate, Choice, Diagnosis
+from unmet.bands.diagnosis import Ambiguity, Candidate, Choice, Diagnosis
 
 Cells: TypeAlias = tuple[str, ...]
 
@@ -336,6 +336,15 @@ def _worth(diagnosis: Diagnosis) -> str:
     return f"Nothing, {condition}" + ("; more if another one is." if others else ".")
 
 
+def largest_loss(told: Ambiguity) -> tuple[Choice, str, int, int]:
+    """Give the choice that is followed, what it may cost, and decimals of both."""
+    digits = decimals_for(told.minimax_regret.worst or told.least_censoring.worst, 2)
+    apart = told.decision_range[1] - told.decision_range[0]
+    followed: Choice = getattr(told, told.followed)
+    lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
+    return followed, lost, digits, decimals_for(apart or told.least_censoring.decision, 3)
+
+
 def if_wrong(diagnosis: Diagnosis, decision: str = "decision") -> str:
     """Say what the decisions may cost if another candidate model is true, and what would cost less.
 
@@ -350,11 +359,7 @@ def if_wrong(diagnosis: Diagnosis, decision: str = "decision") -> str:
     told = diagnosis.ambiguity
     if told is None:
         return ""
-    digits = decimals_for(told.minimax_regret.worst or told.least_censoring.worst, 2)
-    apart = told.decision_range[1] - told.decision_range[0]
-    places = decimals_for(apart or told.least_censoring.decision, 3)
-    followed: Choice = getattr(told, told.followed)
-    lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
+    followed, lost, digits, places = largest_loss(told)
     whatever = f"whatever is true (up to {percent(told.rates[1])} hidden)"
     if told.followed == "minimax_regret":
         return (

@@ -247,7 +247,7 @@ def own_level(
     Parameters
     ----------
     level : ndarray of shape (n_series, n_days)
-        Information by other days.
+        Known by other days.
     sold, exposure : ndarray of shape (n_series, n_days)
         Units sold, and the share of the day in which there was stock.
     noise, phi : ndarray of shape (n_series,)

@@ -109,11 +109,6 @@ _PLACEHOLDER = "$unmet"
 _ARRAY_KINDS = "biufcmMSU"
 
 
-def labels() -> list[str]:
-    """Labels of all our classes that a file may name."""
-    return sorted(_MODULES)
-
-
 def label_of(value: Any) -> str | None:
     """Label of one of our classes; None for objects of other classes."""
     kind = type(value)

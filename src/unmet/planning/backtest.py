@@ -179,7 +179,7 @@ def compare(
         Decisions are evaluated as they would be carried out. The step "auto" is 1 for orders and
         None for prices and ages.
     progress : callable, optional
-        Information ``done, total, doing``.
+        Called with ``done, total, doing``.
 
     Returns
     -------
@@ -420,10 +420,7 @@ def _blocks(
             f"dates, got {found:,} in column {plan.date!r}."
         )
     splits = list(RollingOrigin(n_splits, horizon).split(dates, groups=dates))
-    folds = [
-        Fold(str(dates[held].min()), str(dates[held].max()), train.size, held.size)
-        for train, held in splits
-    ]
+    folds = [Fold(str(dates[held].min()), str(dates[held].max())) for _, held in splits]
     return splits, folds, []
 
 

@@ -67,14 +67,10 @@ class Fold:
     ----------
     first, last : str
         First and last time held out.
-    n_train, n_held_out : int
-        Rows.
     """
 
     first: str
     last: str
-    n_train: int
-    n_held_out: int
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from unmet.bands.diagnosis import Choice, Diagnosis
+from unmet.bands.diagnosis import Diagnosis
 from unmet.bands.text import (
     COUNTED,
     WIDTH,
     decimals_for,
     fixed,
     interval,
+    largest_loss,
     number,
     percent,
     rates,
@@ -223,11 +224,7 @@ def _if_wrong(found: Diagnosis, problem: str) -> str:
     told = found.ambiguity
     if told is None:
         return ""
-    digits = decimals_for(told.minimax_regret.worst or told.least_censoring.worst, 2)
-    apart = told.decision_range[1] - told.decision_range[0]
-    places = decimals_for(apart or told.least_censoring.decision, 3)
-    followed: Choice = getattr(told, told.followed)
-    lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
+    followed, lost, digits, places = largest_loss(told)
     if told.followed == "minimax_regret":
         return (
             f"{lost[0].upper()}{lost[1:]}, whatever is true (--when-unidentified minimax_regret)."

@@ -8,16 +8,16 @@ from unmet.simulate.replacement import replacement
 from unmet.simulate.shop import Policy, Seen, run_shop, shop_demand
 from unmet.simulate.store10 import (
     PUBLISHED_BANDS,
-    PUBLISHED_DISTRIBUTION,
     PUBLISHED_LEVELS,
+    PUBLISHED_STORE,
     StoreModel,
     store10,
 )
 
 __all__ = [
     "PUBLISHED_BANDS",
-    "PUBLISHED_DISTRIBUTION",
     "PUBLISHED_LEVELS",
+    "PUBLISHED_STORE",
     "Policy",
     "Seen",
     "StoreModel",

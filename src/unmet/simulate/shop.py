@@ -267,7 +267,7 @@ def run_shop(
     seed : int, default=0
         Of what policies draw: `Seen.seed` follows from it.
     progress : callable, optional
-        Information how many periods are done, of how many.
+        Called with how many periods are done, of how many.
 
     Returns
     -------

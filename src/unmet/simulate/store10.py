@@ -64,7 +64,7 @@ class StoreModel:
 
     Examples
     --------
-    >>> PUBLISHED_DISTRIBUTION.deviation, PUBLISHED_DISTRIBUTION.categories[:2]
+    >>> PUBLISHED_STORE.deviation, PUBLISHED_STORE.categories[:2]
     (46.57, (('BREAD/BAKERY', 0.0), ('DAIRY', 192.23)))
     """
 
@@ -107,7 +107,7 @@ class StoreModel:
 
 
 #: Table LRstore10, and the σ of §Data.
-PUBLISHED_DISTRIBUTION = StoreModel(
+PUBLISHED_STORE = StoreModel(
     intercept=113.40,
     categories=(
         ("BREAD/BAKERY", 0.0),
@@ -152,7 +152,7 @@ TEST_DAYS = (np.datetime64("2017-01-01", "D"), np.datetime64("2017-06-30", "D"))
 
 
 def store10(
-    seed: int = 0, *, clip: bool = True, distribution: StoreModel = PUBLISHED_DISTRIBUTION
+    seed: int = 0, *, clip: bool = True, distribution: StoreModel = PUBLISHED_STORE
 ) -> Simulated[DemandPart]:
     """Simulate the paper's data, or those of another store in the same way.
 

@@ -23,7 +23,7 @@ from paper.favorita import (
 )
 from paper.published import COEFFICIENTS, DESCRIPTIVE, STORES
 from unmet.errors import InvalidInput
-from unmet.simulate import PUBLISHED_DISTRIBUTION, store10
+from unmet.simulate import PUBLISHED_STORE, store10
 
 HEADER = "id,date,store_nbr,family,sales,onpromotion"
 LINE = "0,2016-01-02,10,DAIRY,301.5,0"
@@ -284,10 +284,10 @@ def test_the_command_writes_tables_the_plot_and_a_summary(sample, tmp_path, caps
 
 def test_published_distributions_agree():
     """Table LRstore10 is the distribution of the simulation."""
-    assert list(COEFFICIENTS) == ["intercept", *PUBLISHED_DISTRIBUTION.feature_names]
+    assert list(COEFFICIENTS) == ["intercept", *PUBLISHED_STORE.feature_names]
     assert list(COEFFICIENTS.values()) == [
-        PUBLISHED_DISTRIBUTION.intercept,
-        *PUBLISHED_DISTRIBUTION.coefficients,
+        PUBLISHED_STORE.intercept,
+        *PUBLISHED_STORE.coefficients,
     ]
     # the printed column, added up apart from the code
     assert sum(COEFFICIENTS.values()) == pytest.approx(430.85, abs=0.005)

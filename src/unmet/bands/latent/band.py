@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
 from unmet.bands import constants as tuned
-from unmet.bands.diagnosis import Choice, Diagnosis, Identified
+from unmet.bands.diagnosis import Choice, Deferred, Diagnosis, Identified
 from unmet.bands.latent.diagnose import diagnose, draw_quantiles, impose
 from unmet.bands.latent.fitted import (
     FittedModel,
@@ -294,7 +293,7 @@ class LatentBand(BandRule):
             return found
         asked = self.fitted_model_, rows, self._rate, self.when_unidentified
         if self.when_unidentified == "least_censoring":
-            return replace(found, choices=partial(compare_choices, *asked))
+            return replace(found, choices=Deferred(compare_choices, *asked))
         told = compare_choices(*asked)
         followed: Choice = getattr(told, self.when_unidentified)
         assert found.shift is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from unmet.bands import constants as tuned
 from unmet.bands.diagnosis import (
     RATES,
     Candidate,
+    Deferred,
     Diagnosis,
     Identified,
     QuantilePlot,
@@ -139,7 +139,7 @@ def diagnose(
         share_range=None if verdict is None else verdict.share_range,
         robustness_checks=() if verdict is None else verdict.robustness_checks,
         power=() if verdict is None else verdict.power,
-        profile=None if fitted_model.interval_censored else partial(profile, fitted_model, rows),
+        profile=None if fitted_model.interval_censored else Deferred(profile, fitted_model, rows),
     )
 
 

@@ -136,8 +136,8 @@ class FittedModel:
     @property
     def any_distribution(self) -> bool:
         """Whether any distribution of the truth is possible, so that only a rate is known."""
-        told = self.verdict is not None and self.verdict.free
-        return told and self.stack is None and self.chosen.share == 0.0
+        free = self.verdict is not None and self.verdict.free
+        return free and self.stack is None and self.chosen.share == 0.0
 
     def profile_of(self, fitted: FittedCandidate) -> SelloutProfile | None:
         """Give what a candidate model hides if it is fitted to observations; else None."""

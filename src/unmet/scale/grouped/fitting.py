@@ -38,7 +38,7 @@ _START = 3.0  # seconds of processor time until a new process has imported what 
 _LINEAR_PART, _OTHER_PART = 100, 5  # groups of one task: a third of a second, or what is bearable
 
 Progress: TypeAlias = Callable[[int, int, str], Any]
-"""Information how far the work is: the groups done, the groups there are, and what is being
+"""Called with how far the work is: the groups done, the groups there are, and what is being
 done."""
 Part: TypeAlias = dict[str, NDArray[Any]]
 """What a task came to, arrays by name: of its groups, or of their rows."""
