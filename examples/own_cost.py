@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmet import Band, LinearDecision
-from unmet.costs import PiecewiseLinearCost
-from unmet.costs.hinge import Slopes
+from unmet.costs import PiecewiseLinearCost, Slopes
 from unmet.simulate import store10
 
 

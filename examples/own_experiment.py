@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.ensemble import GradientBoostingRegressor
 
 from unmet import LatentBand, LinearDecision
-from unmet.costs import PiecewiseLinearCost
-from unmet.costs.hinge import Slopes
+from unmet.costs import PiecewiseLinearCost, Slopes
 from unmet.evaluation import DataSet, Experiment
 
 

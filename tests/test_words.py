@@ -50,13 +50,16 @@ INSTEAD = {
 }
 
 
+LINES = [
+    (f"{path.relative_to(SOURCE)}:{number}", line.strip())
+    for path in sorted(SOURCE.rglob("*"))
+    if path.suffix in {".py", ".css", ".js", ".html"}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+]
+
+
 @pytest.mark.parametrize("words", INSTEAD)
 def test_private_words_are_not_used(words):
-    found = [
-        f"{path.relative_to(SOURCE)}:{number}: {line.strip()}"
-        for path in sorted(SOURCE.rglob("*"))
-        if path.suffix in {".py", ".css", ".js", ".html"}
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if re.search(words, line)
-    ]
+    pattern = re.compile(words)
+    found = [f"{place}: {line}" for place, line in LINES if pattern.search(line)]
     assert not found, f"say {INSTEAD[words]}:\n" + "\n".join(found)

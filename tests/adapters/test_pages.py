@@ -54,6 +54,7 @@ def test_skpro():
     assert found["diagnosis"].share_censored == found["sold_out"]["sales"].mean()
 
 
+@pytest.mark.slow
 def test_torch():
     pytest.importorskip("torch")
     found = run("train-in-torch.md", "## A loop with bands", {})

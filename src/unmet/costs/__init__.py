@@ -17,7 +17,7 @@ says whether a cost keeps it.
 
 from unmet.costs.base import Cost
 from unmet.costs.contract import check_cost
-from unmet.costs.hinge import HingeCost, PiecewiseLinearCost
+from unmet.costs.hinge import HingeCost, PiecewiseLinearCost, Slopes, Tiers
 from unmet.costs.jump import JumpCost
 from unmet.costs.newsvendor import Newsvendor
 from unmet.costs.pricing import CustomPricing
@@ -34,7 +34,9 @@ __all__ = [
     "Newsvendor",
     "PiecewiseLinearCost",
     "PreventiveReplacement",
+    "Slopes",
     "SquaredError",
     "TieredCost",
+    "Tiers",
     "check_cost",
 ]

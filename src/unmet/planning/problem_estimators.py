@@ -1,4 +1,4 @@
-"""From a planner's words to what decides: costs, bands, models, and a estimator for each problem.
+"""From a planner's words to what decides: costs, bands, models, and an estimator for each problem.
 
 A estimator is fitted to features and `TableRows` and gives decisions for any features. Orders, and
 prices that cost by the unit, come from a model; prices that earn most, and ages of replacement,

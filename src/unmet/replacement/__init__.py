@@ -3,10 +3,9 @@
 =================== ===========================================================================
 what is known       function
 =================== ===========================================================================
-the distribution             `optimal_age`, for `Weibull` and `Lognormal` lifetimes
-lifetimes of a kind `replacement_age`: suspensions and all, by Kaplan and Meier or a fitted
-distribution features as well    `fit_rate` trains any model; `latent_ages` decides by the
-distribution of `LatentBand`
+the distribution    `optimal_age`, for `Weibull` and `Lognormal` lifetimes
+lifetimes of a kind `replacement_age`: suspensions and all, by Kaplan and Meier or a distribution
+features as well    `fit_rate` trains any model; `latent_ages` decides by `LatentBand`
 =================== ===========================================================================
 
 The costs are `unmet.costs.AgeReplacement` (in the long run, per unit of time) and
@@ -20,16 +19,17 @@ from unmet.replacement.distributions import (
     expected_cost,
     optimal_age,
 )
-from unmet.replacement.features import latent_ages
-from unmet.replacement.lifetimes import ReplacementAge, fit_lognormal, fit_weibull, replacement_age
+from unmet.replacement.features import fit_rate, latent_ages
+from unmet.replacement.lifetimes import draw, fit_lognormal, fit_weibull, replacement_age
 
 __all__ = [
     "Distribution",
     "Lognormal",
-    "ReplacementAge",
     "Weibull",
+    "draw",
     "expected_cost",
     "fit_lognormal",
+    "fit_rate",
     "fit_weibull",
     "latent_ages",
     "optimal_age",

@@ -49,8 +49,7 @@ _MISFIT = (
 )
 _ANY_DISTRIBUTION = (
     "Demand that is skewed to the left and hides nothing explains the observations as well as "
-    "censoring does: only what have a point mass on orders would be proof. So no censoring is "
-    "assumed."
+    "censoring does: only a point mass on orders would be proof. So no censoring is assumed."
 )
 _POWER = (
     "Had {share:.0%} of the rows sold out by orders that scatter, that would have been seen with a "

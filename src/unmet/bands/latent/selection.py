@@ -50,7 +50,7 @@ class CandidateModel:
 
 @dataclass(frozen=True)
 class FittedCandidate:
-    """An candidate model, fitted to all rows.
+    """A candidate model, fitted to all rows.
 
     Attributes
     ----------
