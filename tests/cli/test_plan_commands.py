@@ -6,6 +6,7 @@ import json
 import shlex
 import subprocess
 import sys
+from datetime import date
 
 import numpy as np
 import polars as pl
@@ -250,7 +251,8 @@ def test_compare(inside, capsys):
     assert run([*words, *options, "--json"]) == 0
     found = strict(capsys.readouterr().out)
     assert [each["method"] for each in found["methods"]] == ["eas", "ieo", "published", "plan"]
-    assert [fold["n_held_out"] for fold in found["folds"]] == [20, 20]
+    ends = [[date.fromisoformat(fold[end]) for end in ("first", "last")] for fold in found["folds"]]
+    assert [(last - first).days for first, last in ends] == [9, 9]
     assert found["n_rows"] == 40
     words = ["compare", "sales.csv", *COLUMNS, *COSTS, "--band", "none", "--report", "c.html"]
     assert run(words) == 0
