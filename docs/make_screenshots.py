@@ -44,7 +44,7 @@ def main() -> None:
             wait_for(f"http://localhost:{PORT}/_stcore/health")
             for size in SIZES:
                 page = open_page(browser, size, f"http://localhost:{PORT}")
-                page.locator(".js-plotly-plot").nth(2).wait_for()
+                page.locator(".js-plotly-plot").first.wait_for()
                 page.locator("[data-test-script-state=notRunning]").wait_for()
                 take(page, f"app-{size}")
         finally:

@@ -25,6 +25,8 @@ from unmet.errors import InvalidInput
 from unmet.planning import OrderPlan, example, infer_schema
 from unmet.planning.dialect import Dialect, as_bytes
 from unmet.planning.reading import read_file
+from unmet.report.labels import order_labels
+from unmet.report.orders import item_finding
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -107,6 +109,10 @@ def test_one_item(table, what_if):
     assert all(
         found.sold_out[place] and found.expected[place] > found.observed[place] for place in told
     )
+    hidden = sum(found.expected[place] - found.observed[place] for place in told)
+    said = item_finding(found, order_labels("day"))
+    share = hidden / (hidden + sum(found.observed))
+    assert f"so {100 * share:.1f}% of it was hidden" in said
 
 
 def test_a_column_that_the_orders_have_themselves_is_refused(table):

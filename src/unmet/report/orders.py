@@ -289,16 +289,12 @@ def item_finding(item: Item, labels: Labels) -> str:
             based_on = f" It is based on {item.based_on}." if item.based_on else ""
             said.append(f"That is {parts_label(item.parts)}.{based_on}")
     if item.past and labels.added_up:
-        known = [
-            pair
-            for pair in zip(item.observed, item.expected, strict=True)
-            if all(map(isfinite, pair))
-        ]
         seen = sum(item.observed)
         when = f"In the last {len(item.past):,} {labels.period}s of the history"
         start = f"{when} {amount(seen)} were sold"
-        truth = sum(pair[1] for pair in known)
-        if not known:
+        both = zip(item.observed, item.expected, strict=True)  # expected where days sold out
+        truth = sum(high if isfinite(high) else low for low, high in both)
+        if not any(map(isfinite, item.expected)):
             said.append(f"{start}.")
         elif truth > seen * 1.0005:
             hidden = percent((truth - seen) / truth)
