@@ -1,4 +1,4 @@
-"""Doors to other packages: ONNX, PyTorch, skpro, MLflow.
+"""Adapters to other packages: ONNX, PyTorch, skpro, MLflow.
 
 Each adapter is thin and needs its package; names are imported when they are first used.
 
