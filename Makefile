@@ -91,7 +91,7 @@ slow: $(VENV)/dev  ## the slow tests, too, and more examples of every property
 # processor cannot run (SkylakeX wants AVX-512; 132 is an illegal instruction) is left out. NUMERIC=tests/costs tries
 # fewer tests.
 KERNELS ?= Prescott Haswell SkylakeX Zen
-NUMERIC ?= tests/solvers tests/bands tests/models tests/planning tests/properties tests/parity src docs README.md
+NUMERIC ?= tests/solvers tests/censoring tests/estimators tests/planning tests/properties tests/parity src docs README.md
 define PROBE
 import scipy.linalg, numpy as np
 from threadpoolctl import threadpool_info

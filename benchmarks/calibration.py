@@ -30,13 +30,12 @@ from rich.console import Console
 from scenarios import bank
 from threadpoolctl import threadpool_limits
 
-from unmet import DistributionDecision, LinearDecision
-from unmet.bands import LatentBand
+from unmet import DistributionDecision, GroupedDecision, LinearDecision
+from unmet.censoring import LatentBand
+from unmet.estimators.levels import held_out_levels
 from unmet.evaluation import calibration, draw_calibration
 from unmet.evaluation.calibration import Calibration
-from unmet.models.levels import held_out_levels
 from unmet.rows import Rows
-from unmet.scale import GroupedDecision
 from unmet.simulate import censor, history_orders
 
 LATER, WEEKS = "later days", "weeks held out"

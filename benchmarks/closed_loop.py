@@ -25,10 +25,10 @@ from policies import MeanPlusSafety, SalesQuantile, Tobit
 
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.data import load_bakery, load_yaz
+from unmet.inventory import SupplyRules, replenish
 from unmet.planning.demand_forecast import DemandModel
-from unmet.planning.panel import Panel
-from unmet.replenishment import SupplyRules, replenish
 from unmet.simulate.shop import PATTERNS, SHOP_DISTRIBUTIONS, run_shop, shop_demand
+from unmet.tables.panel import Panel
 
 RESULTS = Path(__file__).parent / "results"
 BEFORE, START, DAYS = 56, 56, 364

@@ -28,9 +28,9 @@ from threadpoolctl import threadpool_limits
 
 from unmet import Band, LatentBand, LinearDecision, SquaredError
 from unmet.costs import AgeReplacement, Cost, PreventiveReplacement
-from unmet.replacement import expected_cost, latent_ages
-from unmet.replacement.features import fit_rate
-from unmet.replacement.lifetimes import failure_weights
+from unmet.lifetimes import expected_cost, latent_ages
+from unmet.lifetimes.features import fit_rate
+from unmet.lifetimes.lifetimes import failure_weights
 from unmet.simulate import PUBLISHED_BANDS, replacement
 from unmet.simulate.base import Simulated
 from unmet.simulate.replacement import ReplacementPart

@@ -29,9 +29,8 @@ import pandas as pd
 import psutil
 from sklearn.linear_model import QuantileRegressor
 
-from unmet import Band, LinearDecision, Newsvendor
+from unmet import Band, GroupedDecision, LinearDecision, Newsvendor
 from unmet.persistence import load, save
-from unmet.scale import GroupedDecision
 
 COST = Newsvendor(underage=3, overage=1)
 ROWS, COLUMNS = 100, 10

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unmet.censoring.hours import HourlySales, detect_stockouts, read_hourly, recover
 from unmet.costs import Newsvendor
 from unmet.data import load_yaz
 from unmet.evaluation import censored_cost
-from unmet.intraday import HourlySales, detect_stockouts, read_hourly, recover
 from unmet.planning import OrderPlan
 
 RESULTS = Path(__file__).parent / "results"

@@ -48,8 +48,8 @@ from scipy import optimize, stats
 from threadpoolctl import threadpool_limits
 
 from unmet import LinearDecision
-from unmet.bands import LatentBand
-from unmet.bands import constants as tuned
+from unmet.censoring import LatentBand
+from unmet.censoring import constants as tuned
 from unmet.data import load_bakery
 from unmet.simulate import censor, history_orders
 

@@ -30,8 +30,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from unmet import LatentBand, LinearDecision, Newsvendor
-from unmet.bands import constants as tuned
-from unmet.bands.latent import diagnose, robustness, selection, stack
+from unmet.censoring import constants as tuned
+from unmet.censoring.latent import diagnose, robustness, selection, stack
 from unmet.simulate import censoring_lab, store10
 
 LEVELS = (0.55, 0.75, 0.95)
@@ -119,7 +119,7 @@ def drawn_panel(n_series: int, n_days: int) -> tuple[np.ndarray, np.ndarray]:
 def real_panel(path: Path) -> tuple[np.ndarray, np.ndarray]:
     import polars as pl
 
-    from unmet.planning.encoding import TableEncoder
+    from unmet.tables.encoding import TableEncoder
 
     table = pl.read_csv(path, try_parse_dates=True)
     ids = ["store_id", "product_id"]

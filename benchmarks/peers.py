@@ -352,7 +352,7 @@ def unmet_minibatch(problem: Problem, level: float) -> Callable[[], np.ndarray]:
 FLOOR, US = "least squares", "unmet"
 _ALL = [
     Peer(FLOOR, least_squares, sparse=True, exact=False),
-    Peer(US, unmet_exact, "unmet.models.linear", ones=False, sparse=True, paths=True),
+    Peer(US, unmet_exact, "unmet.estimators.linear", ones=False, sparse=True, paths=True),
     Peer(
         "paper's mini-batch",
         each_level(unmet_minibatch),

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from unmet.arrays import Array, expand, non_negative
-from unmet.checks import Maybe, Number, WholeNumber
-from unmet.replenishment import StockState, SupplyRules
+from unmet.inventory import StockState, SupplyRules
 from unmet.simulate.shop import Seen
+from unmet.validation import Maybe, Number, WholeNumber
 
 WINDOW = 84
 """Recent periods that policies look at, unless told otherwise."""

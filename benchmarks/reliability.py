@@ -37,7 +37,7 @@ from scenarios import BankKind, bank, bank_kinds
 from threadpoolctl import threadpool_limits
 
 from unmet import LinearDecision
-from unmet.bands import LatentBand
+from unmet.censoring import LatentBand
 
 NOTHING = 0.02  # "yes" with a share below this says that nothing is hidden
 HIDDEN = 0.05  # and is wrong if the true share is at least this

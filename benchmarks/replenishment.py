@@ -32,7 +32,7 @@ from policies import BaseStock
 from scipy.special import ndtri
 from scipy.stats import poisson
 
-from unmet.replenishment import DemandDistribution, StockState, SupplyRules, order_up_to, replenish
+from unmet.inventory import DemandDistribution, StockState, SupplyRules, order_up_to, replenish
 from unmet.simulate import Seen, run_shop
 
 BAR = 1.01

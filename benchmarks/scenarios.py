@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, owens_t
 
 from unmet.arrays import Array
-from unmet.checks import Maybe, Number, OneOf, WholeNumber, read_parameters
 from unmet.data.bundled import WEEKDAYS, load_bakery, load_yaz
 from unmet.errors import InvalidInput, Unsupported
 from unmet.simulate import censoring_lab
@@ -47,6 +46,7 @@ from unmet.simulate.shop import (
     Quantile,
     family_quantile,
 )
+from unmet.validation import Maybe, Number, OneOf, WholeNumber, read_parameters
 
 BankMean = Literal[
     "linear", "kinked", "saturated", "multiplicative", "missing", "trend", "shift", "real"

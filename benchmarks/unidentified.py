@@ -36,7 +36,7 @@ from scenarios import bank, bank_kinds, history_lab
 from threadpoolctl import threadpool_limits
 
 from unmet import LinearDecision, Newsvendor
-from unmet.bands import LatentBand
+from unmet.censoring import LatentBand
 from unmet.simulate import censoring_lab
 
 LEVELS = (0.65, 0.8, 0.95)

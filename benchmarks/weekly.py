@@ -23,8 +23,8 @@ import polars as pl
 from closed_loop import FittedModel
 
 from unmet.data import load_bakery
+from unmet.inventory import StockState, SupplyRules, order_up_to
 from unmet.planning.demand_forecast import DemandModel
-from unmet.replenishment import StockState, SupplyRules, order_up_to
 from unmet.simulate.shop import run_shop
 
 HERE = Path(__file__).parent

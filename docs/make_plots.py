@@ -259,7 +259,7 @@ def replacement():
 
     from unmet.costs import AgeReplacement
     from unmet.data import load_sae, load_tires
-    from unmet.replacement import replacement_age
+    from unmet.lifetimes import replacement_age
 
     cases = (
         ("Tires, a failure costs 10 times as much", load_tires(), 10, 1.4),
@@ -302,8 +302,8 @@ def till_clock():
     import numpy as np
     import polars as pl
 
-    from unmet.intraday import HourlySales, detect_stockouts
-    from unmet.intraday.silence import draw_days
+    from unmet.censoring.hours import HourlySales, detect_stockouts
+    from unmet.censoring.hours.silence import draw_days
 
     generator = np.random.default_rng(0)
     shape = np.array([9, 12, 8, 6, 6, 7, 5, 4, 4, 6, 7, 4]) / 78  # from 7 to 19 o'clock

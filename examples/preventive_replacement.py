@@ -10,7 +10,7 @@ import numpy as np
 
 from unmet import LatentBand, LinearDecision
 from unmet.costs import AgeReplacement
-from unmet.replacement import expected_cost, fit_rate, latent_ages, replacement_age
+from unmet.lifetimes import expected_cost, fit_rate, latent_ages, replacement_age
 from unmet.simulate import replacement
 
 

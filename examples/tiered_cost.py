@@ -10,7 +10,7 @@ comparison.
 import numpy as np
 
 from unmet import LinearDecision, Newsvendor
-from unmet.bands import AuditedBand
+from unmet.censoring import AuditedBand
 from unmet.costs import TieredCost, check_cost
 from unmet.simulate import store10
 

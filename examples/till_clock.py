@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from unmet import OrderPlan
-from unmet.intraday import HourlySales, detect_stockouts, recover
+from unmet.censoring.hours import HourlySales, detect_stockouts, recover
 
 FIRST = datetime.date(2024, 3, 4)  # a Monday
 ITEMS = ("bun", "pretzel", "roll", "croissant")

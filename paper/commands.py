@@ -76,9 +76,9 @@ def reproduce(
     from paper import protocol
     from paper.claims import claims_table, count
     from paper.page import judge_everything, write_everything
-    from unmet.checks import WholeNumber
     from unmet.errors import InvalidInput
     from unmet.progress import report_progress
+    from unmet.validation import WholeNumber
 
     folder = output or Path("out", "reproduce-quick" if quick else "reproduce")
     levels = tuple(sorted(set(level or ()))) or None
@@ -153,9 +153,9 @@ def demo(
     """Simulate the paper's store, fit its methods and ours, and evaluate them on true demand."""
     from paper import demo as demonstration
     from paper.plots import write_plot
-    from unmet.checks import WholeNumber
     from unmet.files import prepare_folder, write_csv
     from unmet.progress import report_progress
+    from unmet.validation import WholeNumber
 
     WholeNumber(1)("seeds", seeds)
     WholeNumber()("seed", seed)
@@ -192,9 +192,9 @@ def bounds(
     """Compute the generalisation bounds, and compare them with gaps that are measured."""
     from paper import gaps
     from paper.plots import write_plot
-    from unmet.checks import Number, WholeNumber
     from unmet.files import prepare_folder, write_csv
     from unmet.progress import report_progress
+    from unmet.validation import Number, WholeNumber
 
     # in the words of the command line, where the library would call it otherwise
     least = {"rows": rows, "features": features, "epochs": epochs, "repetitions": repetitions}

@@ -18,11 +18,11 @@ from paper.protocol import Informed, simulated
 from paper.published import band
 from paper.tables import Row, Table, show
 from unmet.arrays import Array, Band
-from unmet.bands import Diagnosis, LatentBand
+from unmet.censoring import Diagnosis, LatentBand
 from unmet.costs import Newsvendor, SquaredError
+from unmet.estimators import LinearDecision
 from unmet.evaluation import Experiment, Task, gap_closed
 from unmet.files import Cell
-from unmet.models import LinearDecision
 from unmet.progress import Step, silent
 from unmet.simulate import PUBLISHED_LEVELS, PUBLISHED_STORE
 

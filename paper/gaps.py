@@ -29,8 +29,8 @@ from paper.theory import (
 from unmet.arrays import Array, Band
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
+from unmet.estimators import LinearDecision
 from unmet.files import Cell
-from unmet.models import LinearDecision
 from unmet.progress import Step
 from unmet.simulate import PUBLISHED_STORE, store10
 from unmet.solvers.neural.networks import NetworkLayout, glorot

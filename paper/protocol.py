@@ -20,10 +20,10 @@ import numpy as np
 
 from paper.published import BAND_BOX, STEP_1, band
 from unmet.arrays import Array, Band
-from unmet.bands import LatentBand
-from unmet.checks import WholeNumber
+from unmet.censoring import LatentBand
 from unmet.costs import Newsvendor, SquaredError
 from unmet.errors import InvalidInput, MissingPackage
+from unmet.estimators import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.evaluation import (
     DataSet,
     Experiment,
@@ -35,13 +35,13 @@ from unmet.evaluation import (
 )
 from unmet.evaluation.comparison import WilcoxonCell
 from unmet.evaluation.experiment import ExperimentResults
+from unmet.evaluation.search import search
 from unmet.files import write_text
-from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.progress import Step, silent
 from unmet.runs import digest, open_run
 from unmet.simulate import PUBLISHED_LEVELS, PUBLISHED_STORE, StoreModel, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
-from unmet.tuning import search
+from unmet.validation import WholeNumber
 
 #: Step 1 tunes at this level, whatever levels are fitted afterwards (App. training).
 TUNING_LEVEL = 0.55

@@ -26,9 +26,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from unmet.arrays import Band
-from unmet.checks import Instance, Maybe, Number, WholeNumber
 from unmet.costs import Newsvendor, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
+from unmet.validation import Instance, Maybe, Number, WholeNumber
 
 # --- Reading the numbers that bounds are made of: each is refused in one sentence.
 

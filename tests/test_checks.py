@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from unmet.checks import (
+from unmet.errors import InvalidInput
+from unmet.validation import (
     Each,
     Instance,
     Jobs,
@@ -16,7 +17,6 @@ from unmet.checks import (
     TrueOrFalse,
     WholeNumber,
 )
-from unmet.errors import InvalidInput
 
 ALLOWED = [
     (WholeNumber(2), 2, 2),

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from unmet.lazily import names_of
 
 if TYPE_CHECKING:
-    from unmet.allocation.allocate import allocate
     from unmet.arrays import Band, Limits
-    from unmet.bands import (
+    from unmet.censoring import (
         AuditedBand,
         FixedBand,
         LatentBand,
@@ -28,10 +27,16 @@ if TYPE_CHECKING:
         TieredCost,
         check_cost,
     )
-    from unmet.models import BoostedDecision, DistributionDecision, LinearDecision, NeuralDecision
+    from unmet.estimators import (
+        BoostedDecision,
+        DistributionDecision,
+        GroupedDecision,
+        LinearDecision,
+        NeuralDecision,
+    )
+    from unmet.inventory.allocate import allocate
     from unmet.persistence import load, save
     from unmet.planning import DecisionPlan, OrderPlan
-    from unmet.scale.grouped.model import GroupedDecision
 
     __version__: str
 
@@ -67,15 +72,15 @@ __all__ = [
 _named = names_of(
     __name__,
     {
-        "unmet.allocation": "allocate",
+        "unmet.inventory": "allocate",
         "unmet.arrays": "Band Limits",
-        "unmet.bands": "AuditedBand FixedBand LatentBand OrderRuleDetection SearchedBand",
+        "unmet.censoring": "AuditedBand FixedBand LatentBand OrderRuleDetection SearchedBand",
         "unmet.costs": "AgeReplacement CustomPricing Newsvendor PreventiveReplacement SquaredError "
         "TieredCost check_cost",
-        "unmet.models": "BoostedDecision DistributionDecision LinearDecision NeuralDecision",
+        "unmet.estimators": "BoostedDecision DistributionDecision GroupedDecision "
+        "LinearDecision NeuralDecision",
         "unmet.persistence": "load save",
         "unmet.planning": "DecisionPlan OrderPlan",
-        "unmet.scale": "GroupedDecision",
     },
 )
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unmet.checks import is_missing
 from unmet.errors import InvalidInput
+from unmet.validation import is_missing
 
 Array: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = float | Array

@@ -33,10 +33,10 @@ from unmet.arrays import (
     read_missing,
     require,
 )
-from unmet.checks import is_missing
 from unmet.costs import Cost, HingeCost
 from unmet.costs.hinge import Kinks
 from unmet.errors import InvalidInput, Unsupported
+from unmet.validation import is_missing
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ import pytest
 
 import unmet.adapters
 from unmet import LinearDecision, Newsvendor
+from unmet.adapters import from_sktime
 from unmet.errors import MissingPackage
-from unmet.forecasting import from_sktime
 
 HEAVY = "onnx", "skpro", "mlflow", "sktime", "pyspark", "lightgbm", "torch"
 
 
 def test_nothing_is_loaded_before_it_is_used():
     code = (
-        "import sys, unmet.adapters, unmet.adapters.mlflow, unmet.forecasting\n"
+        "import sys, unmet.adapters, unmet.adapters.mlflow, unmet.adapters\n"
         "unmet.adapters.to_onnx, unmet.adapters.torch_loss\n"
         f"print([each for each in {HEAVY} if each in sys.modules])"
     )

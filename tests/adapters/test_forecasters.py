@@ -7,13 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from unmet import LatentBand, Newsvendor, TieredCost
-from unmet.forecasting import (
-    decide_from_quantiles,
-    decide_from_samples,
-    from_sktime,
-    to_sktime,
-    uncensor,
-)
+from unmet.adapters import decide_from_quantiles, decide_from_samples, from_sktime, to_sktime
+from unmet.planning import uncensor
 
 # other packages warn of themselves
 pytestmark = pytest.mark.filterwarnings("default:::(?!unmet)")

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from unmet import LatentBand, LinearDecision, Newsvendor
-from unmet.forecasting import decide_from_quantiles, uncensor
+from unmet.adapters import decide_from_quantiles
+from unmet.planning import uncensor
 
 # other packages warn of themselves
 pytestmark = pytest.mark.filterwarnings("default:::(?!unmet)")

@@ -23,10 +23,10 @@ from unmet.app.upload import read_uploaded
 from unmet.cli.main import app
 from unmet.errors import InvalidInput
 from unmet.planning import OrderPlan, example, infer_schema
-from unmet.planning.dialect import Dialect, as_bytes
-from unmet.planning.reading import read_file
 from unmet.report.labels import order_labels
 from unmet.report.orders import item_finding
+from unmet.tables.dialect import Dialect, as_bytes
+from unmet.tables.reading import read_file
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

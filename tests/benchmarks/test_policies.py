@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from benchmarks.policies import MeanPlusSafety, Oracle, SalesQuantile, Tobit
-from unmet.replenishment import StockState, SupplyRules
+from unmet.inventory import StockState, SupplyRules
 from unmet.simulate import Seen, run_shop, shop_demand
 
 

@@ -11,9 +11,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from unmet import BoostedDecision, LatentBand, LinearDecision, Newsvendor
+from unmet import BoostedDecision, GroupedDecision, LatentBand, LinearDecision, Newsvendor
 from unmet.planning import DecisionPlan, OrderPlan
-from unmet.scale import GroupedDecision
 
 EVIL = [
     '<img src=x onerror="window.ran=1">',

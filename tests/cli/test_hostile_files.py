@@ -25,8 +25,8 @@ from unmet.cli.main import run
 from unmet.errors import FileFailure, InvalidInput, UnmetError
 from unmet.files import MAX_RATIO, read_gzip, write_content
 from unmet.planning import OrderPlan, read_table
-from unmet.planning.dialect import Dialect, as_bytes
-from unmet.planning.reading import read_file, write_excel
+from unmet.tables.dialect import Dialect, as_bytes
+from unmet.tables.reading import read_file, write_excel
 
 pytest.importorskip("skops")
 

@@ -260,7 +260,7 @@ def test_an_error_of_our_own(folder, capsys, monkeypatch):
     [
         "unmet.planning.DecisionPlan.fit",
         "unmet.persistence.save",
-        "unmet.planning.reading.read_file",
+        "unmet.tables.reading.read_file",
     ],
 )
 def test_stopped(folder, capsys, monkeypatch, where):

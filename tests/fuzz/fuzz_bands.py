@@ -28,7 +28,7 @@ import numpy as np
 from fuzz import Verdict
 
 from unmet import LatentBand, Newsvendor
-from unmet.bands.constants import FAR_FROM_SEEN as FAR
+from unmet.censoring.constants import FAR_FROM_SEEN as FAR
 from unmet.errors import UnmetError
 from unmet.rows import SIZES
 

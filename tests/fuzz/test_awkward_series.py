@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from unmet import BoostedDecision, LatentBand, LinearDecision, NeuralDecision, Newsvendor
-from unmet.bands import constants as tuned
+from unmet.censoring import constants as tuned
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.rows import SIZES, SMALLEST_OF_TREES
 
@@ -159,7 +159,7 @@ def test_arithmetic_that_fails_is_one_of_our_errors(monkeypatch):
     def singular(*_, **__):
         raise np.linalg.LinAlgError("Singular matrix")
 
-    monkeypatch.setattr("unmet.bands.latent.band.learn", singular)
+    monkeypatch.setattr("unmet.censoring.latent.band.learn", singular)
     with pytest.raises(
         SolverFailure, match=r"could not be fitted .* \(Singular matrix\): look for"
     ):

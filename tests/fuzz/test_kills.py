@@ -31,7 +31,7 @@ OPERATIONS = {"os.rename", "os.remove", "os.truncate", "os.mkdir", "fcntl.flock"
 def searched(folder: Path) -> Any:
     """A search of twelve trials in calls of four, with a storage."""
     from unmet import LinearDecision, Newsvendor
-    from unmet.tuning import search
+    from unmet.evaluation.search import search
 
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 3))

@@ -4,7 +4,7 @@ import pytest
 
 from paper import published
 from paper.protocol import READINGS, published_hyperparameters
-from unmet.models import NeuralDecision
+from unmet.estimators import NeuralDecision
 from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 

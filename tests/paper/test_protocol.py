@@ -20,7 +20,7 @@ from paper.protocol import (
 from unmet.arrays import Band
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.models import LinearDecision
+from unmet.estimators import LinearDecision
 from unmet.simulate import PUBLISHED_STORE, store10
 
 CHEAP = ("LR-MSE", "LR-NVC", "LR-εNVC-R", "LR-NVC exact", "LR truth")

@@ -90,14 +90,17 @@ DANGEROUS = {
     "list": _node("ListNode", "os.system", content=[_json("true")]),
     "ours as a list": _node("ListNode", "unmet.arrays.Band", content=[]),
     "ours as a dictionary": {
-        **_node("DictNode", "unmet.models.linear.LinearDecision"),
+        **_node("DictNode", "unmet.estimators.linear.LinearDecision"),
         "content": {},
     },
     "array": _node("NdArrayNode", "os.system", type="numpy", file="x.npy"),
     "method": _node(
         "MethodNode",
-        "unmet.models.linear.LinearDecision",
-        content={"func": "save", "obj": _node("ObjectNode", "unmet.models.linear.LinearDecision")},
+        "unmet.estimators.linear.LinearDecision",
+        content={
+            "func": "save",
+            "obj": _node("ObjectNode", "unmet.estimators.linear.LinearDecision"),
+        },
     ),
     "partial": _node("PartialNode", "functools.partial", content={}),
     "operator": _node("OperatorFuncNode", "operator.methodcaller", attrs=_tuple(_json("x"))),
@@ -140,7 +143,7 @@ def test_a_file_may_not_hide_names_deeper(path):
 def test_methods_are_refused_even_if_trusted(path):
     _forge(path, _attribute(DANGEROUS["method"]))
     with pytest.raises(InvalidInput, match="MethodNode"):
-        unmet.load(path, trusted=["unmet.models.linear.LinearDecision.save"])
+        unmet.load(path, trusted=["unmet.estimators.linear.LinearDecision.save"])
 
 
 @pytest.mark.parametrize("protocol", [0, 1, True, "2", None, 99])
@@ -158,16 +161,16 @@ def test_a_schema_that_is_none(schema, path):
 
 
 def test_a_class_of_another_version(path, monkeypatch):
-    import unmet.models.linear
+    import unmet.estimators.linear
 
-    monkeypatch.delattr(unmet.models.linear, "LinearDecision")
+    monkeypatch.delattr(unmet.estimators.linear, "LinearDecision")
     with pytest.raises(InvalidInput, match=r"cannot be read by unmet .* AttributeError"):
         unmet.load(path)
 
 
 FORGED = {
     "no label": ({"$is": "os.system", "state": {}}, "it asks for 'os.system'"),
-    "a path": ({"$is": "unmet.models.linear.LinearDecision", "state": {}}, "it asks for "),
+    "a path": ({"$is": "unmet.estimators.linear.LinearDecision", "state": {}}, "it asks for "),
     "objects": ({"$array": ["|O", [1], 0, "C", "<f8"]}, "an array of '|O'"),
     "to objects": ({"$array": ["<f8", [1], 0, "C", "|O"]}, "an array of '|O'"),
     "to text": ({"$array": ["<f8", [1], 0, "C", "<U9"]}, "an array of '<U9'"),

@@ -12,8 +12,8 @@ import pytest
 from unmet import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.planning.decision_log import DecisionLog
-from unmet.planning.panel import read_panel
-from unmet.planning.schema import Schema
+from unmet.tables.panel import read_panel
+from unmet.tables.schema import Schema
 
 FIRST = datetime.date(2024, 5, 6)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.planning.history import QUANTILES, WINDOW, History
-from unmet.planning.panel import Panel
+from unmet.tables.panel import Panel
 
 MONDAY = datetime.date(2024, 1, 1)
 

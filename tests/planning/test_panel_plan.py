@@ -10,8 +10,8 @@ from sklearn.base import clone
 from unmet import OrderPlan
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.planning.panel import Panel
 from unmet.planning.panel_models import TrainingSet
+from unmet.tables.panel import Panel
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -194,7 +194,7 @@ def test_lots():
 
 def test_trees_are_left_out_where_their_package_is_missing(monkeypatch):
     from unmet.errors import MissingPackage
-    from unmet.models import BoostedDecision
+    from unmet.estimators import BoostedDecision
 
     def fail(self, *_, **__):
         raise MissingPackage.for_extra("BoostedDecision", "lightgbm", "boost")

@@ -10,7 +10,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from unmet import Band, LatentBand, LinearDecision, Newsvendor, SearchedBand
 from unmet.errors import InvalidInput
-from unmet.models import BoostedDecision, NeuralDecision
+from unmet.estimators import BoostedDecision, NeuralDecision
 from unmet.planning import DecisionPlan
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
@@ -196,8 +196,8 @@ def test_dates_and_series(table):
 
 
 def test_a_model_for_each_group(table):
-    pytest.importorskip("unmet.scale")
-    from unmet.scale import GroupedDecision
+    pytest.importorskip("unmet.solvers.blocks")
+    from unmet import GroupedDecision
 
     words = {**BASE, "by": ["store"], "band": (0.0, 5.0)}
     plan = DecisionPlan(**words).fit(table)

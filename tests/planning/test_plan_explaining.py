@@ -11,7 +11,7 @@ import unmet
 import unmet.planning.decision_plan as plan_module
 from unmet.cli.main import run
 from unmet.errors import InvalidInput, Unsupported
-from unmet.models.explaining import PARTS
+from unmet.estimators.explaining import PARTS
 from unmet.planning import DecisionPlan
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}

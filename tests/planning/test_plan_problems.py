@@ -8,9 +8,9 @@ from unmet import CustomPricing, LatentBand, Limits, LinearDecision
 from unmet.costs import AgeReplacement
 from unmet.errors import InvalidInput
 from unmet.evaluation import best_price
+from unmet.lifetimes import replacement_age
 from unmet.planning import DecisionPlan, compare, evaluate, report_data
 from unmet.planning.decision_report import stake
-from unmet.replacement import replacement_age
 from unmet.report import render
 
 

@@ -8,11 +8,11 @@ import pytest
 
 import unmet
 from unmet import OrderPlan
+from unmet.censoring.hours import HourlySales, detect_stockouts, recover
 from unmet.errors import InvalidInput
-from unmet.intraday import HourlySales, detect_stockouts, recover
 from unmet.planning import order_report_data
-from unmet.planning.panel import DrawnDemand
 from unmet.report import render
+from unmet.tables.panel import DrawnDemand
 
 FIRST = datetime.date(2024, 1, 1)
 N_SERIES, N_DAYS, HORIZON = 6, 63, 7

@@ -13,8 +13,8 @@ from unmet.errors import SolverFailure
 from unmet.planning import OrderPlan, ReplenishmentPlan
 from unmet.planning.demand_forecast import DemandForecast, DemandModel
 from unmet.planning.history import History
-from unmet.planning.panel import Panel, refuse_absurd
 from unmet.planning.panel_models import TrainingSet
+from unmet.tables.panel import Panel, refuse_absurd
 
 FIRST = datetime.date(2024, 1, 1)
 

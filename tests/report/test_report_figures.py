@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from read_page import read
 
-from unmet.bands.plots import (
+from unmet.censoring.plots import (
     Chart,
     Line,
     plausibility,

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import unmet
-from unmet.bands.latent import diagnose, fitting, interval_censored, selection, stack
+from unmet.censoring.latent import diagnose, fitting, interval_censored, selection, stack
 from unmet.cli.main import run
 from unmet.planning import decision_table, report_data
 from unmet.report import render

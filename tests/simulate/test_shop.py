@@ -11,7 +11,7 @@ from scipy.stats import poisson
 
 from benchmarks.policies import BaseStock, MeanPlusSafety, Oracle, SalesQuantile, Tobit
 from unmet.errors import InvalidInput
-from unmet.replenishment import StockState, SupplyRules
+from unmet.inventory import StockState, SupplyRules
 from unmet.simulate import run_shop, shop_demand
 from unmet.simulate.shop import PATTERNS, SHOP_DISTRIBUTIONS
 

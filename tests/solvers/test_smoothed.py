@@ -10,7 +10,7 @@ from scipy.optimize import differential_evolution
 from unmet import Band, LinearDecision, NeuralDecision
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import Unsupported
-from unmet.replacement import expected_cost
+from unmet.lifetimes import expected_cost
 from unmet.rows import Rows
 from unmet.simulate import replacement
 from unmet.solvers.descent.jumps import solve_smoothed

@@ -6,8 +6,9 @@ Each adapter is thin and needs its package; names are imported when they are fir
 - `torch_loss`: a cost as the loss of a PyTorch module of your own
 - `LatentSurvival`: the distribution of a censored truth as a survival regressor of skpro
 - `unmet.adapters.mlflow`: models in MLflow's format, without a pickle
-
-Frames of forecasting libraries stand in `unmet.forecasting`.
+- `decide_from_quantiles`, `decide_from_samples`: forecasts of statsforecast, mlforecast and
+  neuralforecast → decisions
+- `from_sktime`, `to_sktime`: frames of sktime as long ones, and back
 """
 
 from __future__ import annotations
@@ -17,17 +18,30 @@ from typing import TYPE_CHECKING
 from unmet.lazily import names_of
 
 if TYPE_CHECKING:
+    from unmet.adapters.forecasting import decide_from_quantiles, decide_from_samples
     from unmet.adapters.onnx import to_onnx
     from unmet.adapters.skpro import LatentDistribution, LatentSurvival
+    from unmet.adapters.sktime import from_sktime, to_sktime
     from unmet.adapters.torch import torch_loss
 
-__all__ = ["LatentDistribution", "LatentSurvival", "to_onnx", "torch_loss"]
+__all__ = [
+    "LatentDistribution",
+    "LatentSurvival",
+    "decide_from_quantiles",
+    "decide_from_samples",
+    "from_sktime",
+    "to_onnx",
+    "to_sktime",
+    "torch_loss",
+]
 
 __getattr__ = names_of(
     __name__,
     {
+        "unmet.adapters.forecasting": "decide_from_quantiles decide_from_samples",
         "unmet.adapters.onnx": "to_onnx",
         "unmet.adapters.skpro": "LatentDistribution LatentSurvival",
+        "unmet.adapters.sktime": "from_sktime to_sktime",
         "unmet.adapters.torch": "torch_loss",
     },
 )

@@ -20,13 +20,13 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
-from unmet.checks import Maybe, Number
 from unmet.errors import MissingPackage, Unsupported
-from unmet.models.base import DecisionModel
-from unmet.models.boosted import BoostedDecision
-from unmet.models.linear import LinearDecision
-from unmet.models.lots import ROUNDING, read_room
-from unmet.models.neural import NeuralDecision
+from unmet.estimators.base import DecisionModel
+from unmet.estimators.boosted import BoostedDecision
+from unmet.estimators.linear import LinearDecision
+from unmet.estimators.lots import ROUNDING, read_room
+from unmet.estimators.neural import NeuralDecision
+from unmet.validation import Maybe, Number
 
 _OPSET, _TREES_OPSET, _FORMAT = 17, 5, 9  # of the operators, of trees, of the file
 _SCALERS = StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler
@@ -383,7 +383,7 @@ def _carried_out(
     lower: float | None,
     upper: float | None,
 ) -> str:
-    """Round to lots and keep bounds, step by step as `unmet.models.lots` does it."""
+    """Round to lots and keep bounds, step by step as `unmet.estimators.lots` does it."""
     room = read_room(step, lower, upper, 1)
     if step is not None:
         number = graph.add("Div", decision, step)

@@ -16,10 +16,10 @@ from scipy.special import ndtr, ndtri
 from sklearn.base import clone
 
 from unmet.arrays import Array
-from unmet.bands import LatentBand
-from unmet.checks import Instance, Maybe
+from unmet.censoring import LatentBand
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput, MissingPackage
+from unmet.validation import Instance, Maybe
 
 try:
     from skpro.distributions.base import BaseDistribution

@@ -13,13 +13,13 @@ import streamlit as st
 from unmet.app.cache import FITS
 from unmet.app.planning import has_history
 from unmet.app.upload import MAX_MEGABYTES, guess_plan, guess_truth, read_uploaded
-from unmet.bands.diagnosis import RATES
+from unmet.censoring.diagnosis import RATES
 from unmet.errors import InvalidInput
 from unmet.planning import example
-from unmet.planning.dialect import DecimalUnknown
 from unmet.planning.example import EXAMPLE, Example
-from unmet.planning.reading import PARTS, TableFile
 from unmet.report.labels import labels_for
+from unmet.tables.dialect import DecimalUnknown
+from unmet.tables.reading import PARTS, TableFile
 
 if TYPE_CHECKING:
     import polars

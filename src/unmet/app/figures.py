@@ -4,7 +4,7 @@ The page of streamlit removes SVG of our own, so plotly draws here what `unmet.r
 in a report, from the same description. Each exists for a light and for a dark background. Colours
 are those of Okabe and Ito, which can be
 told apart with any kind of colour vision; lines differ by dashes and markers, areas by hatching, so
-that nothing hangs on a colour. A diagnosis is drawn as `unmet.bands.plots` describes it.
+that nothing hangs on a colour. A diagnosis is drawn as `unmet.censoring.plots` describes it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from unmet.bands import Diagnosis
-from unmet.bands.constants import LABELS_APART
-from unmet.bands.plots import Chart, Line, quantile_chart, rate_charts
+from unmet.censoring import Diagnosis
+from unmet.censoring.constants import LABELS_APART
+from unmet.censoring.plots import Chart, Line, quantile_chart, rate_charts
 from unmet.errors import MissingPackage
 from unmet.report.charts import Item, decisions_chart, item_chart
 from unmet.report.labels import Labels, capital, labels_for

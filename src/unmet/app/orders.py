@@ -36,10 +36,10 @@ from unmet.app.replenishment_page import service_level, show_replenishment
 from unmet.errors import InvalidInput
 from unmet.planning import OrderPlan, ReplenishmentPlan, Schema, infer_schema
 from unmet.planning.order_plan import ChosenModel
-from unmet.planning.panel import GAPS
-from unmet.planning.schema import holds_flags
 from unmet.report.labels import order_labels
 from unmet.report.orders import item_finding
+from unmet.tables.panel import GAPS
+from unmet.tables.schema import holds_flags
 
 if TYPE_CHECKING:
     import polars

@@ -28,12 +28,11 @@ from unmet.app.controls import (
 from unmet.app.orders import show_orders
 from unmet.app.planning import on_the_page
 from unmet.app.whatif import MAX_ROWS, Outcome, WhatIf
-from unmet.bands.plots import possible_rates
-from unmet.bands.text import if_wrong, number, percent, sure
+from unmet.censoring.plots import possible_rates
+from unmet.censoring.text import if_wrong, number, percent, sure
 from unmet.errors import UnmetError
 from unmet.planning import DecisionPlan
 from unmet.planning.decision_report import command_of
-from unmet.planning.dialect import Dialect, as_bytes
 from unmet.planning.summary import followed, hidden_rows
 from unmet.report import render
 from unmet.report.labels import (
@@ -45,6 +44,7 @@ from unmet.report.labels import (
     sensitivity_finding,
 )
 from unmet.report.page import SYMBOLS
+from unmet.tables.dialect import Dialect, as_bytes
 
 if TYPE_CHECKING:
     import polars

@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from unmet.app.upload import OTHER_FLAGS
-from unmet.bands.latent.observed import read_rate
+from unmet.censoring.latent.observed import read_rate
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.models.base import one_blas_thread
+from unmet.estimators.base import one_blas_thread
 from unmet.planning import OrderPlan, ReplenishmentPlan, Schema, infer_schema
-from unmet.planning.dialect import Dialect, as_bytes
 from unmet.planning.order_plan import ChosenModel
 from unmet.planning.order_report import PARTS, item_name
-from unmet.planning.panel import Panel
 from unmet.planning.panel_models import LABELS, PanelModel, TrainingSet
-from unmet.planning.reading import read_dates, write_excel
-from unmet.planning.schema import NAMES, date_columns, is_id, named
 from unmet.progress import Step, silent
 from unmet.report.charts import Item
+from unmet.tables.dialect import Dialect, as_bytes
+from unmet.tables.panel import Panel
+from unmet.tables.reading import read_dates, write_excel
+from unmet.tables.schema import NAMES, date_columns, is_id, named
 
 if TYPE_CHECKING:
     import polars

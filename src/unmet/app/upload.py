@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
 from unmet.errors import InvalidInput, UnmetError
-from unmet.planning.reading import SUFFIXES, TableFile, read_dates, read_file
-from unmet.planning.schema import (
+from unmet.tables.reading import SUFFIXES, TableFile, read_dates, read_file
+from unmet.tables.schema import (
     NAMES,
     OPPOSITE,
     date_columns,

@@ -15,22 +15,22 @@ import numpy as np
 from sklearn.base import clone
 
 from unmet.arrays import Band
-from unmet.bands import Diagnosis, LatentBand
-from unmet.bands.diagnosis import RATES, Deferred
-from unmet.bands.latent.diagnose import impose
-from unmet.bands.latent.fitted import FittedModel, RowQuantiles, mean_cost, shifts
-from unmet.bands.latent.selection import FittedCandidate
+from unmet.censoring import Diagnosis, LatentBand
+from unmet.censoring.diagnosis import RATES, Deferred
+from unmet.censoring.latent.diagnose import impose
+from unmet.censoring.latent.fitted import FittedModel, RowQuantiles, mean_cost, shifts
+from unmet.censoring.latent.selection import FittedCandidate
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
-from unmet.models import LinearDecision
+from unmet.estimators import LinearDecision
 from unmet.planning import DecisionPlan, decision_table, report_data
 from unmet.planning.backtest import in_hindsight
 from unmet.planning.decision_plan import Decisions
 from unmet.planning.decision_report import Comparison, ReportData, Stake, keep_history, stake
 from unmet.planning.model_selection import LABELS, Backtest, ModelChoice, candidates, may_choose
 from unmet.planning.problem_estimators import AUTO, AgeEstimator, ModelEstimator, by_rule
-from unmet.planning.reading import TableRows, as_polars, require_columns
 from unmet.rows import read_features
+from unmet.tables.reading import TableRows, as_polars, require_columns
 
 if TYPE_CHECKING:
     import polars

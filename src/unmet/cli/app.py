@@ -47,7 +47,7 @@ def app(
 
 def _free(port: int) -> int:
     """Refuse a port that another program listens on; 0 becomes one that is free."""
-    from unmet.checks import WholeNumber
+    from unmet.validation import WholeNumber
 
     WholeNumber(0, 65535)("port", port)
     with socket.socket() as attempt:

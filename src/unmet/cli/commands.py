@@ -32,7 +32,7 @@ from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
     from unmet.planning import DecisionPlan
-    from unmet.planning.reading import TableFile
+    from unmet.tables.reading import TableFile
 
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
@@ -134,7 +134,7 @@ def diagnose(
 
     Without costs, a unit too little and a unit too much are taken to cost 1 each.
     """
-    from unmet.intraday import detect_stockouts
+    from unmet.censoring.hours import detect_stockouts
     from unmet.planning import report_data, summarise
     from unmet.planning.decision_report import fit_command
 
@@ -297,7 +297,7 @@ def decide(
     """Add a column of decisions to a table."""
     from unmet.planning import decision_table, report_data
     from unmet.planning.decision_report import answer
-    from unmet.planning.dialect import Dialect, as_text
+    from unmet.tables.dialect import Dialect, as_text
 
     check_table(output, [table, model])
     check_report(report, [table, model, output])
@@ -370,7 +370,7 @@ def _read(
     table: Path, plan: DecisionPlan, decimal: str | None, sheet: str | None, encoding: str | None
 ) -> TableFile:
     """Table of a file, with the columns as text that the plan takes for names."""
-    from unmet.planning.reading import read_file
+    from unmet.tables.reading import read_file
 
     return read_file(table, text=plan.text_columns, decimal=decimal, sheet=sheet, encoding=encoding)
 
@@ -490,8 +490,8 @@ def compare(
     With a date every method learns only from the days before those that are held out.
     """
     from unmet import planning
-    from unmet.checks import Maybe, WholeNumber
     from unmet.progress import report_progress
+    from unmet.validation import Maybe, WholeNumber
 
     check_report(report, [table])
     WholeNumber(1)("--folds", folds)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import polars
 
-    from unmet.intraday import DetectedStockouts, HourlySales, RecoveredDemand
+    from unmet.censoring.hours import DetectedStockouts, HourlySales, RecoveredDemand
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
@@ -52,7 +52,7 @@ class HourFiles:
     opens, closes : int or None
     time_zone : str or None
     columns : mapping of str to str or None
-        Names of columns, as `unmet.intraday.read_hourly` calls them.
+        Names of columns, as `unmet.censoring.hours.read_hourly` calls them.
     """
 
     hourly: Path | None = None
@@ -88,8 +88,8 @@ class HourFiles:
         **how: Any,
     ) -> HourlySales:
         """Read the file."""
-        from unmet.intraday import read_hourly, read_receipts
-        from unmet.planning.reading import read_file
+        from unmet.censoring.hours import read_hourly, read_receipts
+        from unmet.tables.reading import read_file
 
         assert self.path is not None
         if self.path.suffix.lower() in (".xlsx", ".parquet", ".pq"):
@@ -122,7 +122,7 @@ class HourFiles:
 
 def told(hours: HourlySales, progress: Any = None) -> DetectedStockouts | RecoveredDemand:
     """Take what flags of hours say where there are any, and the silence of the till otherwise."""
-    from unmet.intraday import detect_stockouts, recover
+    from unmet.censoring.hours import detect_stockouts, recover
 
     if hours.stock_out is not None and hours.stock_out.any():
         return recover(hours, busier=True)
@@ -172,7 +172,7 @@ def hours(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Say which days sold out, from the hours of sales: by the silence after the last sale."""
-    from unmet.intraday import RecoveredDemand
+    from unmet.censoring.hours import RecoveredDemand
     from unmet.progress import report_progress
 
     columns = {"date": date, "hour": hour, "sales": sales, "stock_out": stock_out}
@@ -267,8 +267,8 @@ def _series_to_draw(hours: HourlySales, item: str | None) -> int:
 
 
 def _draw(reading: Any, series: int, path: Path) -> Path:
+    from unmet.censoring.hours.silence import draw_days
     from unmet.files import write_whole
-    from unmet.intraday.silence import draw_days
 
     drawn = draw_days(reading, series)
     kind = path.suffix.lower().lstrip(".")

@@ -52,9 +52,9 @@ def monitor(
 ) -> int:
     """Compare the days since a plan with what it promised; exit code 4 if it no longer holds."""
     from unmet import planning
-    from unmet.checks import Number
     from unmet.persistence import load
-    from unmet.planning.reading import read_file
+    from unmet.tables.reading import read_file
+    from unmet.validation import Number
 
     Number(above=0, below=1)("--level", level)
     planned = load(plan)

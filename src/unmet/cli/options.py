@@ -126,8 +126,8 @@ _OPTIONS: Options = {
 
 def read_plan(words: dict[str, Any]) -> DecisionPlan:
     """Make a plan of the words on the command line, by the names of the options."""
-    from unmet.checks import WholeNumber
     from unmet.planning import DecisionPlan
+    from unmet.validation import WholeNumber
 
     words = dict(words)
     seed, band, rate = words.pop("seed"), words["band"], words["sellout_rate"]

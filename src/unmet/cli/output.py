@@ -20,11 +20,11 @@ from unmet.errors import InvalidInput
 if TYPE_CHECKING:
     import polars
 
-    from unmet.checks import ErrorCollector
     from unmet.planning import DecisionLog, Schema
     from unmet.planning.decision_report import Comparison, ReportData
-    from unmet.planning.dialect import Dialect
-    from unmet.planning.panel import Panel
+    from unmet.tables.dialect import Dialect
+    from unmet.tables.panel import Panel
+    from unmet.validation import ErrorCollector
 
     Entry = Callable[[DecisionLog], DecisionLog]
 
@@ -150,7 +150,7 @@ def as_read(table: polars.DataFrame, dates: polars.Series, path: Path) -> polars
     """Give a table whose dates have the form that was read, where they are written as text."""
     import polars as pl
 
-    from unmet.planning.reading import dates_as_read
+    from unmet.tables.reading import dates_as_read
 
     if path.suffix.lower() != ".csv":
         return table
@@ -191,7 +191,7 @@ def read_log(
         Enters the same decisions into any log, for `write_log`.
     """
     from unmet.planning import DecisionLog
-    from unmet.planning.reading import date_form
+    from unmet.tables.reading import date_form
 
     log = DecisionLog.read(path, schema.series)
     if decided is None:
@@ -225,14 +225,14 @@ def write_table(table: polars.DataFrame, path: Path, dialect: Dialect | None = N
     Text cells that a spreadsheet would take for a formula get an apostrophe in CSV files.
     """
     from unmet.files import write_content
-    from unmet.planning.dialect import Dialect, as_bytes
+    from unmet.tables.dialect import Dialect, as_bytes
 
     suffix, content = path.suffix.lower(), BytesIO()
     # made in memory, since each package that writes files has its own words for a full disk
     if suffix in (".parquet", ".pq"):
         table.write_parquet(content)
     elif suffix == ".xlsx":
-        from unmet.planning.reading import write_excel
+        from unmet.tables.reading import write_excel
 
         write_excel(table, content)
     else:

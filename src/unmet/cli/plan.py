@@ -193,10 +193,10 @@ def plan(
     With any option of "Replenishment" it is one order for each series instead, given what is
     there and on its way.
     """
-    from unmet.checks import ErrorCollector
     from unmet.planning import OrderPlan, order_report_data, replenishment_report_data
-    from unmet.planning.reading import read_file
     from unmet.progress import report_progress
+    from unmet.tables.reading import read_file
+    from unmet.validation import ErrorCollector
 
     till = HourFiles(*(words.pop(name) for name in OPTIONS[_HOURS]))
     if table is None and till.path is None:

@@ -12,8 +12,8 @@ from unmet.cli.output import labels_table, show_columns
 if TYPE_CHECKING:
     import polars
 
-    from unmet.checks import ErrorCollector
     from unmet.planning import ReplenishmentPlan
+    from unmet.validation import ErrorCollector
 
 _SHOWN = 12  # series of the short table
 _NUMBERS = (

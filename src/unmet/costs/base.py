@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unmet.arrays import Array, Band, Numbers, PerRow, common_rows, read_array, read_numbers
-from unmet.checks import Instance
 from unmet.errors import InvalidInput, Unsupported
+from unmet.validation import Instance
 
 
 class Aligned(NamedTuple):

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array, Band, common_rows, read_array
-from unmet.checks import WholeNumber
 from unmet.costs.base import Cost
 from unmet.costs.hinge import HingeCost
 from unmet.errors import InvalidInput, UnmetError
+from unmet.validation import WholeNumber
 
 _METHODS = ("loss", "subgradient")
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unmet.arrays import Array, Band, Numbers, non_negative, positive, read_array, require
-from unmet.checks import OneOf
 from unmet.costs.base import Aligned
 from unmet.costs.jump import JumpCost, Walk
 from unmet.errors import InvalidInput
+from unmet.validation import OneOf
 
 Form: TypeAlias = Literal["corrected", "printed"]
 
@@ -190,7 +190,7 @@ class AgeReplacement(_Replacement):
     planned, failure : float or array-like of shape (n_rows,)
         Cost of a planned replacement and of one after a failure, 0 < planned < failure.
     rate : float or array-like of shape (n_rows,), default=None
-        None where it is still to be found: `unmet.replacement` does that for data
+        None where it is still to be found: `unmet.lifetimes` does that for data
         (`replacement_age`), distributions (`optimal_age`) and models (`fit_rate`). A loss needs it.
 
     Examples
@@ -284,7 +284,7 @@ class AgeReplacement(_Replacement):
         if self.rate is None:
             raise InvalidInput(
                 "rate must be a number to evaluate single rows, got None: find it with "
-                "unmet.replacement (replacement_age for data, optimal_age for a distribution, "
+                "unmet.lifetimes (replacement_age for data, optimal_age for a distribution, "
                 "fit_rate for a model)."
             )
         return self.rate

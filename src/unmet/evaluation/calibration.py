@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array
-from unmet.checks import Number
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.evaluation.measures import read_columns, service_level
+from unmet.validation import Number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

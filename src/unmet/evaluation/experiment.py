@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unmet.arrays import Array
-from unmet.checks import WholeNumber
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.evaluation.comparison import WilcoxonCell, text_table, wilcoxon_cell
@@ -27,6 +26,7 @@ from unmet.evaluation.measures import cost_saving, realised_cost, rmse_to_optimu
 from unmet.files import write_csv, write_text
 from unmet.progress import Step, silent
 from unmet.runs import append_row, open_run, read_arrays, read_rows, write_arrays
+from unmet.validation import WholeNumber
 
 Row = dict[str, Any]
 

@@ -12,8 +12,8 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.checks import Maybe, WholeNumber, is_missing, read_parameters
 from unmet.errors import InvalidInput
+from unmet.validation import Maybe, WholeNumber, is_missing, read_parameters
 
 # --- Reading the time of each row: only its order matters here.
 

@@ -12,10 +12,11 @@ from unmet.planning.example import example
 from unmet.planning.monitoring import Monitoring, monitor
 from unmet.planning.order_plan import OrderPlan
 from unmet.planning.order_report import order_report_data, replenishment_report_data
-from unmet.planning.reading import read_table
 from unmet.planning.replenishment_plan import ReplenishmentPlan
-from unmet.planning.schema import Schema, infer_schema
 from unmet.planning.summary import summarise
+from unmet.planning.uncensor import Uncensored, uncensor
+from unmet.tables.reading import read_table
+from unmet.tables.schema import Schema, infer_schema
 
 __all__ = [
     "DecisionLog",
@@ -24,6 +25,7 @@ __all__ = [
     "OrderPlan",
     "ReplenishmentPlan",
     "Schema",
+    "Uncensored",
     "compare",
     "decision_table",
     "evaluate",
@@ -35,4 +37,5 @@ __all__ = [
     "replenishment_report_data",
     "report_data",
     "summarise",
+    "uncensor",
 ]

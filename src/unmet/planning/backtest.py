@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from unmet.arrays import Array
-from unmet.bands import SearchedBand
+from unmet.censoring import SearchedBand
 from unmet.costs import AgeReplacement, Cost, SquaredError
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.evaluation import (
@@ -26,7 +26,7 @@ from unmet.planning.decision_plan import DecisionPlan, Decisions
 from unmet.planning.decision_report import Basis, Comparison, Fold, MethodCost
 from unmet.planning.model_selection import LABELS, candidates, evaluated_rows, known_flags
 from unmet.planning.problem_estimators import AUTO, by_rule, make_model
-from unmet.planning.reading import (
+from unmet.tables.reading import (
     TableRows,
     as_polars,
     finite,

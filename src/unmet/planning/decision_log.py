@@ -21,9 +21,9 @@ from unmet.arrays import Array
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.files import alone_in, write_content
-from unmet.planning.encoding import as_categories
-from unmet.planning.panel import Panel
-from unmet.planning.reading import as_polars, numbers, read_dates, read_table
+from unmet.tables.encoding import as_categories
+from unmet.tables.panel import Panel
+from unmet.tables.reading import as_polars, numbers, read_dates, read_table
 
 if TYPE_CHECKING:
     import polars

@@ -13,14 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Features
-from unmet.bands import Diagnosis, LatentBand
-from unmet.checks import OneOf
+from unmet.censoring import Diagnosis, LatentBand
 from unmet.costs import AgeReplacement, Cost
 from unmet.errors import InvalidInput, Unsupported
-from unmet.models.base import DecisionModel
-from unmet.models.explaining import DecisionExplainer
+from unmet.estimators.base import DecisionModel
+from unmet.estimators.explaining import DecisionExplainer
 from unmet.planning.decision_report import Comparison, keep_history
-from unmet.planning.encoding import TableEncoder, as_categories
 from unmet.planning.model_selection import ModelChoice, candidates, choose, may_choose
 from unmet.planning.problem_estimators import (
     PROBLEMS,
@@ -33,7 +31,9 @@ from unmet.planning.problem_estimators import (
     make_cost,
     make_model,
 )
-from unmet.planning.reading import BAD_ROWS, TableRows, as_polars, read_rows, require_columns
+from unmet.tables.encoding import TableEncoder, as_categories
+from unmet.tables.reading import BAD_ROWS, TableRows, as_polars, read_rows, require_columns
+from unmet.validation import OneOf
 
 if TYPE_CHECKING:
     import polars
@@ -125,7 +125,7 @@ class DecisionPlan(BaseEstimator):
         "distribution")``. Where nothing says it, a line. With `by` and flags the distribution of
         all groups together.
     band : {"latent", "searched", "none"} or (low, high), default="latent"
-        How far above the observation the truth may lie: see `unmet.bands`.
+        How far above the observation the truth may lie: see `unmet.censoring`.
     sellout_rate : float or (float, float), default=None
         Share of rows that sold out, where you know it.
     when_unidentified : {"least_censoring", "minimax_regret", "expected_cost"},
@@ -542,7 +542,7 @@ class DecisionPlan(BaseEstimator):
         )
         model = make_model(self.model_name, cost, band, seed)
         if self.by:
-            from unmet.scale import GroupedDecision
+            from unmet import GroupedDecision
 
             model = GroupedDecision(model, by=list(self.by), random_state=seed)
         return ModelEstimator(model, offers=self.problem == "pricing")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from unmet.bands.diagnosis import Diagnosis
+from unmet.censoring.diagnosis import Diagnosis
 from unmet.planning.model_selection import candidates
-from unmet.planning.reading import TableRows, read_dates
 from unmet.planning.summary import NOUNS, followed, hidden_rows
+from unmet.tables.reading import TableRows, read_dates
 
 if TYPE_CHECKING:
     import polars

@@ -2,7 +2,7 @@
 
 Orders with a lead time need demand of several periods together. Models of expected demand compete
 on the last part of the panel; the errors of the best one there, which it had not seen, say how
-demand spreads and how far one miss goes with the next (`unmet.replenishment.DemandDistribution`).
+demand spreads and how far one miss goes with the next (`unmet.inventory.DemandDistribution`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from unmet.arrays import Array
 from unmet.costs import SquaredError
 from unmet.errors import MissingPackage
-from unmet.models import LinearDecision
+from unmet.estimators import LinearDecision
+from unmet.inventory import DemandDistribution
 from unmet.planning.history import History, Single
-from unmet.planning.panel import Panel, Places
 from unmet.planning.panel_models import MIN_ROWS, LineColumns, TrainingSet, grow_trees
-from unmet.replenishment import DemandDistribution
+from unmet.tables.panel import Panel, Places
 
 MODELS = ("usual", "level", "linear", "boosted", "blend")
 """Who may say what is expected, the simplest first."""

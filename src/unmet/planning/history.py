@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Array
 from unmet.errors import InvalidInput, MissingPackage
-from unmet.planning.panel import Panel, Places
+from unmet.tables.panel import Panel, Places
 
 Single = NDArray[np.float32]
 

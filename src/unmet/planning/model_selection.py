@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from unmet.arrays import Array
-from unmet.bands.text import number
+from unmet.censoring.text import number
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.evaluation import censored_cost
@@ -27,7 +27,7 @@ from unmet.rows import Rows
 
 if TYPE_CHECKING:
     from unmet.planning.decision_plan import DecisionPlan
-    from unmet.planning.reading import TableRows
+    from unmet.tables.reading import TableRows
 
 HELD_OUT = 0.25
 """Share of the rows that candidates are compared on. More is a surer choice between models that

@@ -25,12 +25,9 @@ import numpy as np
 from scipy import stats
 
 from unmet.arrays import Array
-from unmet.checks import Number
 from unmet.errors import InvalidInput
 from unmet.planning.decision_log import DecisionLog
 from unmet.planning.order_plan import OrderPlan
-from unmet.planning.panel import Places, read_panel
-from unmet.planning.reading import as_polars, read_dates
 from unmet.planning.replenishment_plan import ReplenishmentPlan
 from unmet.planning.sequential import (
     days_alike,
@@ -41,6 +38,9 @@ from unmet.planning.sequential import (
     rank_evidence,
     rate_evidence,
 )
+from unmet.tables.panel import Places, read_panel
+from unmet.tables.reading import as_polars, read_dates
+from unmet.validation import Number
 
 if TYPE_CHECKING:
     import polars

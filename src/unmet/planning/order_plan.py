@@ -16,27 +16,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
-from unmet.bands.latent.observed import RateRange, read_rate
-from unmet.bands.latent.stack import SelloutProfile
-from unmet.checks import ErrorCollector, Maybe, Number, OneOf, WholeNumber
+from unmet.censoring.latent.observed import RateRange, read_rate
+from unmet.censoring.latent.stack import SelloutProfile
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput, MissingPackage
+from unmet.estimators.base import one_blas_thread
+from unmet.estimators.lots import ShiftCost, to_lots
 from unmet.evaluation import censored_cost
 from unmet.evaluation.censored import CensoredCost
-from unmet.models.base import one_blas_thread
-from unmet.models.lots import ShiftCost, to_lots
 from unmet.persistence import save
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
 from unmet.planning.history import History
-from unmet.planning.panel import (
-    GAPS,
-    KnowsHours,
-    Panel,
-    Places,
-    read_panel,
-    refuse_absurd,
-    with_hours,
-)
 from unmet.planning.panel_models import (
     CANDIDATES,
     LABELS,
@@ -48,10 +38,20 @@ from unmet.planning.panel_models import (
 )
 from unmet.planning.panel_models import drivers as drivers_of
 from unmet.planning.problem_estimators import Rate
-from unmet.planning.reading import as_polars, kind_of, like_table
-from unmet.planning.schema import Schema, given_columns, infer_schema, refuse_taken
 from unmet.progress import Step, silent
 from unmet.rows import Rows
+from unmet.tables.panel import (
+    GAPS,
+    KnowsHours,
+    Panel,
+    Places,
+    read_panel,
+    refuse_absurd,
+    with_hours,
+)
+from unmet.tables.reading import as_polars, kind_of, like_table
+from unmet.tables.schema import Schema, given_columns, infer_schema, refuse_taken
+from unmet.validation import ErrorCollector, Maybe, Number, OneOf, WholeNumber
 
 if TYPE_CHECKING:
     import polars
@@ -127,8 +127,8 @@ class OrderPlan(BaseEstimator):
         Instead of costs: the share of days on which demand is to be met. Without either it is 0.9.
     sellout_rate : float or (float, float), default=None
         Share of days that sold out, where neither flags nor stock tell which: orders are then those
-        of a higher level of sales (`unmet.bands.latent.stack.SelloutProfile`). A range is planned
-        for by its middle, and the table of orders says what its ends would ask for.
+        of a higher level of sales (`unmet.censoring.latent.stack.SelloutProfile`). A range is
+        planned for by its middle, and the table of orders says what its ends would ask for.
     date, series, sales, sold_out, stock, price, known_future : default=None
         Columns; what is not said is guessed (`unmet.planning.infer_schema`).
     gaps : {"auto", "missing", "zero"}, default="auto"
@@ -276,8 +276,8 @@ class OrderPlan(BaseEstimator):
             What was suggested, decided and delivered before. Days of which it says what was there
             to sell are known to have sold out or not, where no column of the table tells.
         hours : DetectedStockouts or RecoveredDemand, optional
-            What the hours of the till say of the same days (`unmet.intraday`): how likely each sold
-            out, and what it lost.
+            What the hours of the till say of the same days (`unmet.censoring.hours`): how likely
+            each sold out, and what it lost.
         progress : callable, optional
             Is told how far the work is: ``progress(done, total, doing)``.
 

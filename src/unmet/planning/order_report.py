@@ -14,9 +14,9 @@ from unmet.arrays import Array
 from unmet.planning.decision_report import ITEM_MARK, ReportData, versions
 from unmet.planning.demand_forecast import LABELS as FORECASTS
 from unmet.planning.order_plan import SERVICE_LEVEL, ChosenModel, OrderPlan
-from unmet.planning.panel import Places
 from unmet.planning.panel_models import LABELS
 from unmet.planning.replenishment_plan import ReplenishmentPlan
+from unmet.tables.panel import Places
 
 if TYPE_CHECKING:
     import polars

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from unmet.arrays import Array
+from unmet.censoring.panel import PanelDistribution, fit_panel_distribution
 from unmet.costs import Cost, Newsvendor
 from unmet.errors import InvalidInput, Unsupported
-from unmet.models import BoostedDecision, LinearDecision, NeuralDecision
+from unmet.estimators import BoostedDecision, LinearDecision, NeuralDecision
+from unmet.inventory import DemandDistribution
 from unmet.planning.history import DRAWN, SAME_DAYS, History, Single, at
-from unmet.planning.panel import Panel, Places
-from unmet.replenishment import DemandDistribution
-from unmet.scale.grouped.panel_distribution import PanelDistribution, fit_panel_distribution
+from unmet.tables.panel import Panel, Places
 
 CANDIDATES = ("seasonal", "linear", "distribution", "neural", "boosted", "blend")
 """Names of candidates, the simplest first."""

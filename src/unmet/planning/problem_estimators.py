@@ -14,16 +14,16 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from unmet.arrays import Array, Band, Features, Limits
-from unmet.bands import BandRule, Diagnosis, LatentBand, SearchedBand
-from unmet.bands.latent.unidentified import WHEN_UNIDENTIFIED
-from unmet.checks import OneOf
+from unmet.censoring import BandRule, Diagnosis, LatentBand, SearchedBand
+from unmet.censoring.latent.unidentified import WHEN_UNIDENTIFIED
 from unmet.costs import AgeReplacement, Cost, CustomPricing, Newsvendor
 from unmet.errors import InvalidInput
+from unmet.estimators import BoostedDecision, DistributionDecision, LinearDecision, NeuralDecision
+from unmet.estimators.lots import read_room
 from unmet.evaluation import best_price
-from unmet.models import BoostedDecision, DistributionDecision, LinearDecision, NeuralDecision
-from unmet.models.lots import read_room
-from unmet.planning.reading import TableRows
-from unmet.replacement import latent_ages, replacement_age
+from unmet.lifetimes import latent_ages, replacement_age
+from unmet.tables.reading import TableRows
+from unmet.validation import OneOf
 
 Problem: TypeAlias = Literal["newsvendor", "pricing", "replacement"]
 ModelName: TypeAlias = Literal["auto", "linear", "distribution", "neural", "boosted"]

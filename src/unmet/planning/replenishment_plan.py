@@ -2,7 +2,7 @@
 
 `ReplenishmentPlan` learns what demand to expect until the next order arrives
 (`unmet.planning.demand_forecast`), draws paths of it, and orders what will be missing on them
-(`unmet.replenishment`).
+(`unmet.inventory`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
-from unmet.checks import ErrorCollector, Maybe, Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput
-from unmet.models.base import one_blas_thread
+from unmet.estimators.base import one_blas_thread
+from unmet.inventory import StockState, SupplyRules, order_up_to, replenish
+from unmet.inventory.levels import StockLevels
+from unmet.inventory.orders import MAX_REVIEWS, Replenishment, some_rules
+from unmet.inventory.rules import Shelves
 from unmet.persistence import save
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
 from unmet.planning.demand_forecast import LABELS, DemandForecast, DemandModel
-from unmet.planning.encoding import as_categories
 from unmet.planning.order_plan import SERVICE_LEVEL
-from unmet.planning.panel import GAPS, Panel, read_panel, refuse_absurd
-from unmet.planning.reading import (
+from unmet.progress import Step, silent
+from unmet.tables.encoding import as_categories
+from unmet.tables.panel import GAPS, Panel, read_panel, refuse_absurd
+from unmet.tables.reading import (
     as_polars,
     date_form,
     kind_of,
@@ -36,12 +40,8 @@ from unmet.planning.reading import (
     read_dates,
     require_columns,
 )
-from unmet.planning.schema import Schema, given_columns, infer_schema, refuse_taken
-from unmet.progress import Step, silent
-from unmet.replenishment import StockState, SupplyRules, order_up_to, replenish
-from unmet.replenishment.levels import StockLevels
-from unmet.replenishment.orders import MAX_REVIEWS, Replenishment, some_rules
-from unmet.replenishment.stock import Shelves
+from unmet.tables.schema import Schema, given_columns, infer_schema, refuse_taken
+from unmet.validation import ErrorCollector, Maybe, Number, OneOf, WholeNumber
 
 if TYPE_CHECKING:
     import polars

@@ -1,7 +1,7 @@
 """A diagnosis in the labels of a planner: is anything hidden, how sure, and what to do next.
 
-What a statistician asks of the same diagnosis is in `unmet.bands.text`; the command line shows it
-with ``--details``.
+What a statistician asks of the same diagnosis is in `unmet.censoring.text`; the command line shows
+it with ``--details``.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from unmet.bands.diagnosis import Diagnosis
-from unmet.bands.text import (
+from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.text import (
     COUNTED,
     WIDTH,
     decimals_for,

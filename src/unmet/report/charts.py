@@ -1,7 +1,7 @@
 """What the charts of a plan show, as descriptions that `unmet.report.drawing` draws.
 
-Those of a diagnosis are described in `unmet.bands.plots`; here are decisions over time, how they
-are spread, and each item with its history.
+Those of a diagnosis are described in `unmet.censoring.plots`; here are decisions over time, how
+they are spread, and each item with its history.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unmet.bands.plots import Chart, Line, Role
+from unmet.censoring.plots import Chart, Line, Role
 from unmet.errors import InvalidInput
 from unmet.planning.decision_report import ITEM_MARK, ReportData
 from unmet.planning.order_report import StockAhead

@@ -1,4 +1,4 @@
-"""Charts as SVG that fits any width, drawn from what `unmet.bands.plots` describes.
+"""Charts as SVG that fits any width, drawn from what `unmet.censoring.plots` describes.
 
 Lines are stretched to the room there is, while labels stand beside them as HTML and keep their
 size: one drawing serves a wide screen, a phone and paper. Colours are names that the style sheet
@@ -15,8 +15,8 @@ from importlib.resources import files
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 
-from unmet.bands.plots import Chart, Line, Role
-from unmet.bands.text import fixed, number
+from unmet.censoring.plots import Chart, Line, Role
+from unmet.censoring.text import fixed, number
 from unmet.report.html import Html, element, joined
 
 HEIGHT = 260

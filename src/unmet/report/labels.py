@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from unmet.bands import Diagnosis
-from unmet.bands.diagnosis import QuantilePlot, Sensitivity
-from unmet.bands.plots import ChartLabels, hides
-from unmet.bands.text import interval, number, percent, rates
-from unmet.checks import OneOf
+from unmet.censoring import Diagnosis
+from unmet.censoring.diagnosis import QuantilePlot, Sensitivity
+from unmet.censoring.plots import ChartLabels, hides
+from unmet.censoring.text import interval, number, percent, rates
 from unmet.planning.decision_report import BASELINES, Comparison, MethodCost
+from unmet.validation import OneOf
 
 if TYPE_CHECKING:
     from polars import DataFrame

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unmet.bands.text import decimals_for, fixed, number, percent
+from unmet.censoring.text import decimals_for, fixed, number, percent
 from unmet.planning.decision_report import ReportData
 from unmet.planning.order_report import StockAhead
 from unmet.report.charts import MAX_ITEMS, Item, day_label, is_few, item_chart

@@ -14,11 +14,11 @@ from math import exp
 from os import PathLike
 from pathlib import Path
 
-from unmet.bands import Diagnosis
-from unmet.bands.constants import LABELS_APART
-from unmet.bands.diagnosis import Ambiguity, Sensitivity
-from unmet.bands.plots import possible_rates, quantile_chart, rate_charts
-from unmet.bands.text import answers, candidate_columns, interval, number, percent, sure
+from unmet.censoring import Diagnosis
+from unmet.censoring.constants import LABELS_APART
+from unmet.censoring.diagnosis import Ambiguity, Sensitivity
+from unmet.censoring.plots import possible_rates, quantile_chart, rate_charts
+from unmet.censoring.text import answers, candidate_columns, interval, number, percent, sure
 from unmet.errors import InvalidInput
 from unmet.files import write_text
 from unmet.planning.decision_report import Comparison, ReportData

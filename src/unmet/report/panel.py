@@ -12,7 +12,7 @@ from datetime import date
 from math import nan
 from typing import TYPE_CHECKING, cast
 
-from unmet.bands.text import number, percent
+from unmet.censoring.text import number, percent
 from unmet.planning.order_report import MAX_ITEMS, PARTS, OrderReportData
 from unmet.planning.panel_models import LABELS
 from unmet.report.charts import Item, item_chart, item_names, items_of

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from unmet.bands.plots import Chart
-from unmet.bands.text import number, percent
+from unmet.censoring.plots import Chart
+from unmet.censoring.text import number, percent
 from unmet.planning.demand_forecast import LABELS
 from unmet.planning.order_report import ReplenishmentReportData, StockAhead
 from unmet.report.charts import Item, day_label, is_few, items_of, stock_charts

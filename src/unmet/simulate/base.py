@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from unmet.arrays import Array, PerRow
-from unmet.checks import Number, WholeNumber
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
+from unmet.validation import Number, WholeNumber
 
 if TYPE_CHECKING:
     import polars

@@ -27,7 +27,6 @@ from scipy.optimize import bisect
 from scipy.special import ndtri
 
 from unmet.arrays import Array
-from unmet.checks import Maybe, Number, OneOf, WholeNumber, read_parameters
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
 from unmet.simulate.base import (
@@ -47,6 +46,7 @@ from unmet.simulate.base import (
     streams,
     weekday,
 )
+from unmet.validation import Maybe, Number, OneOf, WholeNumber, read_parameters
 
 Scale = Literal["constant", "level", "features"]
 Policy = Literal["at_mass", "noisy", "mixture", "never"]

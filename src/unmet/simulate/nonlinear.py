@@ -19,7 +19,6 @@ import numpy as np
 from scipy.special import expit
 
 from unmet.arrays import Array
-from unmet.checks import OneOf, WholeNumber
 from unmet.data.bundled import WEEKDAYS
 from unmet.simulate.base import (
     FIRST_DAY,
@@ -32,6 +31,7 @@ from unmet.simulate.base import (
     words,
 )
 from unmet.simulate.censoring_lab import Market, Scale
+from unmet.validation import OneOf, WholeNumber
 
 NonlinearPolicy = Literal["at_mass", "noisy", "mixture", "never"]
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array, read_array
-from unmet.checks import Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput
 from unmet.evaluation.measures import read_columns
 from unmet.simulate.base import weekday
+from unmet.validation import Number, OneOf, WholeNumber
 
 History = Literal["demand", "sales"]
 

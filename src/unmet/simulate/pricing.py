@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array, Limits
-from unmet.checks import Number, OneOf, WholeNumber
 from unmet.evaluation.measures import read_columns
 from unmet.evaluation.revenue import expected_revenue, most_revenue
 from unmet.simulate.base import (
@@ -27,6 +26,7 @@ from unmet.simulate.base import (
     distribution,
     streams,
 )
+from unmet.validation import Number, OneOf, WholeNumber
 
 PricePolicy = Literal["fixed", "discounts", "forecast", "personal"]
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
-from unmet.checks import Number, OneOf, WholeNumber
 from unmet.costs import AgeReplacement
 from unmet.costs.jump import JumpCost
-from unmet.replacement import Distribution, Lognormal, Weibull, expected_cost, optimal_age
-from unmet.replacement.distributions import least_rate
+from unmet.lifetimes import Distribution, Lognormal, Weibull, expected_cost, optimal_age
+from unmet.lifetimes.distributions import least_rate
 from unmet.simulate.base import Part, Simulated, streams
+from unmet.validation import Number, OneOf, WholeNumber
 
 if TYPE_CHECKING:
     import polars

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array
-from unmet.checks import Number, OneOf, WholeNumber
 from unmet.errors import InvalidInput
+from unmet.inventory import StockState, SupplyRules
+from unmet.inventory.rules import Shelves
 from unmet.progress import Step
-from unmet.replenishment import StockState, SupplyRules
-from unmet.replenishment.stock import Shelves
 from unmet.simulate.base import YEAR, distribution, streams, weekday
 from unmet.simulate.censoring_lab import WEEKDAY_EFFECTS
+from unmet.validation import Number, OneOf, WholeNumber
 
 if TYPE_CHECKING:
     import polars
@@ -278,7 +278,7 @@ def run_shop(
     Orders of the mean hid much of demand; a policy that takes sales for demand never finds out:
 
     >>> import numpy as np
-    >>> from unmet.replenishment import SupplyRules
+    >>> from unmet.inventory import SupplyRules
     >>> from unmet.simulate import run_shop, shop_demand
     >>> class Quantile:
     ...     def __init__(self, oracle):

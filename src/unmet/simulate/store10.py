@@ -21,10 +21,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.checks import Number, WholeNumber
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
 from unmet.simulate.base import DemandPart, Simulated, add_factors, month, weekday
+from unmet.validation import Number, WholeNumber
 
 #: Levels α at which the paper reports results.
 PUBLISHED_LEVELS = (0.55, 0.65, 0.75, 0.85, 0.95)

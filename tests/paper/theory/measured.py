@@ -9,7 +9,6 @@ import numpy as np
 
 from paper.theory import Price, count, positive, read_steepness
 from unmet.arrays import Array, Band
-from unmet.checks import OneOf
 from unmet.costs import Newsvendor, PiecewiseLinearCost
 from unmet.costs.hinge import Kinks
 from unmet.errors import InvalidInput
@@ -17,6 +16,7 @@ from unmet.rows import read_column, read_features
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
+from unmet.validation import OneOf
 
 # --- Empirical stability: leave out each row, solve exactly again, and see how far costs move.
 

@@ -32,7 +32,12 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from unmet.arrays import Array, Features
-from unmet.checks import (
+from unmet.costs import PiecewiseLinearCost
+from unmet.errors import SolverFailure
+from unmet.rows import Rows
+from unmet.solvers.losses import HingeLoss, Index, Units, ValueLoss, loss_of, mean_slopes
+from unmet.solvers.problem import Solution
+from unmet.validation import (
     Constraint,
     Number,
     Seed,
@@ -41,11 +46,6 @@ from unmet.checks import (
     read_parameters,
     refusal,
 )
-from unmet.costs import PiecewiseLinearCost
-from unmet.errors import SolverFailure
-from unmet.rows import Rows
-from unmet.solvers.losses import HingeLoss, Index, Units, ValueLoss, loss_of, mean_slopes
-from unmet.solvers.problem import Solution
 
 
 @dataclass(frozen=True)

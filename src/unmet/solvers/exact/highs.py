@@ -34,10 +34,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from unmet.checks import OneOf
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.solvers import constants
 from unmet.solvers.problem import HingeProblem, Solution
+from unmet.validation import OneOf
 
 Floats = NDArray[np.float64]
 Rows: TypeAlias = "sparse.csr_array[np.float64]"  # quoted: older SciPy cannot subscript it

@@ -1,0 +1,53 @@
+"""Choosing ε: rules that say how far the truth may lie above an observation.
+
+====================== =================================================== ====================
+rule                   needs                                               follows
+====================== =================================================== ====================
+`LatentBand`           nothing; uses a sell-out rate, flags, stock, dates  the likelihood of S
+`AuditedBand`          the truth of some rows                              its realised cost
+`SearchedBand`         nothing                                             the paper's Step 2
+`FixedBand`            the numbers                                         them
+====================== =================================================== ====================
+
+`OrderRuleDetection` finds orders that followed a rule on past observations, and with them flags.
+`BandRule` is the contract for a rule of your own.
+"""
+
+from typing import TYPE_CHECKING
+
+from unmet.lazily import names_of
+
+if TYPE_CHECKING:
+    from unmet.censoring.audited import AuditedBand
+    from unmet.censoring.diagnosis import Candidate, Diagnosis
+    from unmet.censoring.latent.band import LatentBand
+    from unmet.censoring.order_rule.detection import DetectedRule, OrderRuleDetection
+    from unmet.censoring.order_rule.rules import OrderRule
+    from unmet.censoring.rule import BandRule, FixedBand
+    from unmet.censoring.searched import SearchedBand
+
+__all__ = [
+    "AuditedBand",
+    "BandRule",
+    "Candidate",
+    "DetectedRule",
+    "Diagnosis",
+    "FixedBand",
+    "LatentBand",
+    "OrderRule",
+    "OrderRuleDetection",
+    "SearchedBand",
+]
+
+__getattr__ = names_of(
+    __name__,
+    {
+        "unmet.censoring.audited": "AuditedBand",
+        "unmet.censoring.diagnosis": "Diagnosis Candidate",
+        "unmet.censoring.order_rule.detection": "DetectedRule OrderRuleDetection",
+        "unmet.censoring.order_rule.rules": "OrderRule",
+        "unmet.censoring.latent.band": "LatentBand",
+        "unmet.censoring.rule": "BandRule FixedBand",
+        "unmet.censoring.searched": "SearchedBand",
+    },
+)

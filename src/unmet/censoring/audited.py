@@ -1,0 +1,397 @@
+"""A band from rows whose truth was counted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+
+from unmet.arrays import Array, Band, Features, Numbers, common_rows
+from unmet.censoring import constants as tuned
+from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.rule import TrainingRule
+from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
+from unmet.errors import InvalidInput, Unsupported
+from unmet.rows import Rows, read_column, read_features, read_weights
+from unmet.solvers.exact.direct import best_intercept
+from unmet.solvers.exact.solve import solve_exact
+from unmet.solvers.problem import HingeProblem
+from unmet.validation import OneOf, WholeNumber, read_parameters
+
+# --- Rows whose truth was counted, read and checked.
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Audited rows.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_audited, n_features), or csr_array
+    truth : ndarray of shape (n_audited,)
+    observation : ndarray of shape (n_audited,) or None
+    share : ndarray of shape (n_audited,)
+        Weights that sum to one.
+    """
+
+    features: Features
+    truth: Array
+    observation: Array | None
+    share: Array
+
+    @classmethod
+    def read(cls, X: Any, s: Any, truth: Any, sample_weight: Any, n_features: int) -> Audit:
+        """Read what the constructor was given; each error is one sentence."""
+        features = read_features(X)
+        n_rows = features.shape[0]
+        if features.shape[1] != n_features:
+            raise InvalidInput(
+                f"X of AuditedBand must have {n_features} columns, as the X of fit, "
+                f"got {features.shape[1]}."
+            )
+        known = read_column("truth", truth, n_rows)
+        seen = None if s is None else read_column("s", s, n_rows)
+        if seen is not None and (seen > known).any():
+            row = int(np.argmax(seen > known))
+            raise InvalidInput(
+                "truth of AuditedBand must not be below the observation, "
+                f"got truth {known[row]:g} and observation {seen[row]:g} in row {row}."
+            )
+        share = read_weights(sample_weight, n_rows)
+        return cls(features, known, seen, np.full(n_rows, 1.0 / n_rows) if share is None else share)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of audited rows."""
+        return self.truth.size
+
+    def evaluated(self, cost: Cost, underage: Any, overage: Any) -> Cost:
+        """Cost of the audited rows: as of the others where it is the same for all of them."""
+        given = {"underage": underage, "overage": overage}
+        for name, value in cost.parameters().items():
+            if common_rows({name: value}) is not None and given.get(name) is None:
+                raise InvalidInput(
+                    f"{name} must be given to AuditedBand, because fit was given one per row, "
+                    "got None."
+                )
+        own = cost.with_rows(**given)
+        count = common_rows(own.parameters())
+        if count is not None and count != self.n_rows:
+            raise InvalidInput(
+                "underage and overage of AuditedBand must be numbers or have one entry per "
+                f"audited row, got {count} for {self.n_rows} rows."
+            )
+        return own
+
+
+# --- A band from rows whose truth was counted.
+
+Form: TypeAlias = Literal["shift", "linear"]
+
+_PARAMETERS = {"form": OneOf("shift", "linear"), "max_refits": WholeNumber(1)}
+
+
+class AuditedBand(TrainingRule):
+    """The shift that would have cost least on rows whose truth is known.
+
+    A shift (low = high = ε) says that the truth is the observation + ε. Trained on it, a model
+    decides more; ε is chosen so that what the model decides for the audited rows costs least once
+    their truth is known. A linear model with an intercept follows a shift exactly, so the best ε
+    is a quantile of truth minus decision, and one fit tells all. For other models that is where a
+    search starts, which refits the model.
+
+    Assumes that the audited rows are like those that will be decided: audit at random. Their truth
+    is used for nothing else.
+
+    Parameters
+    ----------
+    X : table, array-like or sparse matrix of shape (n_audited, n_features)
+    s : array-like of shape (n_audited,) or None
+        Observations of the audited rows: only to say how many of them were censored.
+    truth : array-like of shape (n_audited,)
+        What was counted; no less than the observation.
+    form : {"shift", "linear"}, default="shift"
+        One ε for all rows, or one that is linear in the decision that ignores censoring, where
+        rows with large decisions hide more; that takes about twice as many audited rows.
+    sample_weight : array-like of shape (n_audited,), optional
+    underage, overage : float or array-like of shape (n_audited,), optional
+        Costs of the audited rows; needed if those of the other rows are given one per row.
+    max_refits : int, default=12
+        Most further fits of a model that does not follow a shift exactly.
+
+    Attributes
+    ----------
+    shift_ : float
+        ε; for the linear form its mean over the audited rows.
+    n_refits_ : int
+        Fits of the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet.censoring import AuditedBand
+    >>> generator = np.random.default_rng(0)
+    >>> X = generator.uniform(size=(1000, 1))
+    >>> demand = 50 + 30 * X[:, 0] + generator.normal(scale=10, size=1000)
+    >>> sales = np.minimum(demand, 50 + 30 * X[:, 0])
+    >>> rule = AuditedBand(X[:200], sales[:200], demand[:200])
+    >>> model = LinearDecision(Newsvendor(underage=3, overage=1), band=rule).fit(X, sales)
+    >>> round(model.band_rule_.shift_, 1)  # .75-quantile of the noise: 6.7
+    6.6
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        s: Any,
+        truth: Any,
+        *,
+        form: Form = "shift",
+        sample_weight: ArrayLike | None = None,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+        max_refits: int = 12,
+    ) -> None:
+        self.X = X
+        self.s = s
+        self.truth = truth
+        self.form = form
+        self.sample_weight = sample_weight
+        self.underage = underage
+        self.overage = overage
+        self.max_refits = max_refits
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Turn tables into arrays, which every format can hold and which are read alike."""
+        state: dict[str, Any] = {**super().__getstate__()}
+        for name, value in state.items():
+            if nw.dependencies.is_into_series(value):
+                state[name] = nw.from_native(value, series_only=True).to_numpy()
+            elif nw.dependencies.is_into_dataframe(value):
+                state[name] = nw.from_native(value, eager_only=True).to_numpy()
+        return state
+
+    def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
+        read_parameters(_PARAMETERS, self)
+        known = self.X, self.s, self.truth, self.sample_weight
+        self._audit = audit = Audit.read(*known, self.n_features_in_)
+        found = self._learn(rows, estimator)
+        self.n_refits_ = found.n_refits
+        shift = found.shift(audit.features)
+        self.shift_ = shift if isinstance(shift, float) else float(audit.share @ shift)
+        return self._diagnosis(
+            audit, audit.evaluated(rows.cost, self.underage, self.overage), found
+        )
+
+    def _band(self, features: Features, cost: Cost) -> Band:
+        shift = self._found(cost).shift(features)
+        return Band(low=shift, high=shift)
+
+    def _search(self, cost: Cost) -> _Found:
+        """Search for one cost: keep the best shift of a model that follows it, else refit."""
+        rows, audit = replace(self._rows, cost=cost), self._audit
+        evaluated = audit.evaluated(cost, self.underage, self.overage)
+        base = self._train(rows)
+        before = base.predict(audit.features)
+        error = ""
+        if isinstance(evaluated, PiecewiseLinearCost):
+            level = level_of_all(evaluated, audit.share)
+            found = standard_error(audit.truth - before, audit.share, level)
+            error = f" (standard error about {found:.3g})"
+        if self.form == "linear":
+            if not isinstance(evaluated, HingeCost):
+                raise Unsupported(
+                    "The form 'linear' of AuditedBand needs a cost with slopes, such as "
+                    f"Newsvendor, got {type(evaluated).__name__}: use the form 'shift'."
+                )
+            kinks = evaluated.kinks(audit.truth - before, None, audit.share)
+            line = solve_exact(HingeProblem(np.ascontiguousarray(before[:, None]), kinks))
+            return _Found(base, line.intercept, float(line.coefficients[0]), error, 1)
+        shift = cheapest_shift(evaluated, before, audit.truth, audit.share)
+        if self._estimator is None or not shift:
+            return _Found(base, shift, 0.0, error, 1)
+
+        def decide(amount: float) -> Array:
+            moved = replace(rows, observation=rows.observation + amount)
+            return np.asarray(self._train(moved).predict(audit.features))
+
+        def paid(decision: Array) -> float:
+            return float(audit.share @ evaluated.cost(decision, audit.truth))
+
+        after = decide(shift)
+        if np.abs(after - before - shift).max() <= tuned.FOLLOWS_A_SHIFT * shift:
+            return _Found(base, shift, 0.0, error, 2)
+        known = {0.0: paid(before), shift: paid(after)}
+        tried = golden_section(lambda a: paid(decide(a)), known, 2.0 * shift, self.max_refits)
+        best = min(tried, key=lambda amount: (tried[amount], amount))
+        return _Found(base, best, 0.0, error, len(tried))
+
+    def _diagnosis(self, audit: Audit, cost: Cost, found: _Found) -> Diagnosis:
+        notes = [f"ε is {self.shift_:.4g}, from {audit.n_rows} audited rows{found.error}."]
+        if not self.shift_:
+            notes.append("On the audited rows no shift costs less than ignoring censoring.")
+        needed = tuned.ENOUGH_BEYOND * (2 if self.form == "linear" else 1)
+        # rows that are to be expected beyond the best shift, on its emptier side
+        level = level_of_all(cost, audit.share)
+        beyond = min(level, 1.0 - level) / float(audit.share @ audit.share)
+        hidden = None
+        if audit.observation is not None:
+            hidden = float(audit.share @ (audit.truth > audit.observation))
+        if beyond < needed:
+            notes.append(
+                f"AuditedBand has only {audit.n_rows} audited rows, of which {beyond:.1f} lie "
+                f"beyond the {level:.3g}-quantile, and at least {needed} should{found.error}."
+            )
+            warnings.warn(notes[-1], UserWarning, stacklevel=5)
+        return Diagnosis(
+            rule="AuditedBand",
+            n_rows=audit.n_rows,
+            share_censored=hidden,
+            identified="weakly" if beyond < needed else "yes",
+            notes=tuple(notes),
+        )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What audited rows say: ε = intercept + slope · decision, not below 0."""
+
+    base: Any
+    intercept: float
+    slope: float
+    error: str
+    """Half a sentence on the standard error."""
+    n_refits: int
+
+    def shift(self, features: Features) -> Numbers:
+        """Give ε: a number, or one per row."""
+        if not self.slope:
+            return max(self.intercept, 0.0)
+        return np.asarray(
+            np.maximum(self.intercept + self.slope * self.base.predict(features), 0.0)
+        )
+
+
+# --- The shift of decisions that costs least once the truth is known.
+
+_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+
+
+def cheapest_shift(cost: Cost, decision: Array, truth: Array, share: Array) -> float:
+    """ε ≥ 0 for which decision + ε costs least; the smallest of several.
+
+    Exact for a cost with slopes. With two of them it is a quantile of truth − decision in which
+    each row counts with its weight times the sum of its slopes; with more, one of all their kinks.
+
+    Parameters
+    ----------
+    cost : Cost
+    decision, truth, share : ndarray of shape (n_rows,)
+        Shares sum to one.
+
+    Examples
+    --------
+    >>> from unmet import Newsvendor
+    >>> truth = np.array([4.0, 1.0, 9.0, 6.0, 8.0])
+    >>> cheapest_shift(Newsvendor(underage=3, overage=1), np.zeros(5), truth, np.full(5, 0.2))
+    8.0
+    """
+    if not isinstance(cost, HingeCost):
+        return _best_tried(cost, decision, truth, share)
+    kinks = cost.kinks(truth - decision, None, share)
+    below = float(kinks.below.sum()) * (1.0 - 1e-12)
+    slope = (kinks.below + kinks.above).ravel()
+    return max(0.0, best_intercept(kinks.position.ravel(), slope, below))
+
+
+def _best_tried(cost: Cost, decision: Array, truth: Array, share: Array) -> float:
+    """Try what would meet the truth of each row, and just less; then between the neighbours."""
+
+    def paid(shift: float) -> float:
+        return float(share @ cost.cost(decision + shift, truth))
+
+    meet = np.unique(np.maximum(truth - decision, 0.0))
+    if meet.size > tuned.SHIFTS_TRIED:
+        meet = meet[np.linspace(0, meet.size - 1, tuned.SHIFTS_TRIED).astype(np.intp)]
+    # a decision that rounding puts above the truth may cost as much as one far above it
+    just_less = np.maximum(meet - 1e-9 * max(float(np.abs(truth).max()), 1e-300), 0.0)
+    tried = np.unique(np.concatenate([[0.0], meet, just_less]))
+    costs = np.array([paid(float(shift)) for shift in tried])
+    place = int(np.argmin(costs))
+    ends = tried[max(place - 1, 0)], tried[min(place + 1, tried.size - 1)]
+    if not ends[0] < ends[1]:
+        return float(tried[place])
+    found = minimize_scalar(lambda shift: paid(float(shift)), bounds=ends, method="bounded")
+    return float(found.x if found.fun < costs[place] else tried[place])
+
+
+def level_of_all(cost: Cost, share: Array) -> float:
+    """Which quantile of truth − decision the best shift is; ½ for a cost without slopes."""
+    if not isinstance(cost, PiecewiseLinearCost):
+        return 0.5
+    below, above = cost.slopes.rows(share.size)
+    return float(share @ below) / float(share @ (below + above))
+
+
+def standard_error(residual: Array, share: Array, level: float) -> float:
+    """Half the distance between the quantiles one standard error below and above a level.
+
+    The share of rows below the true quantile varies by √(α(1 − α)/n); quantiles at α ± that many
+    need no estimate of the density (n is 1 / Σ share²). Where α + that is beyond the largest row,
+    the answer is only a lower bound.
+    """
+    order = np.argsort(residual)
+    reached = np.cumsum(share[order])
+    spread = np.sqrt(level * (1.0 - level) * float(share @ share))
+    ends = np.clip([level - spread, level + spread], 0.0, 1.0 - 1e-12)
+    low, high = residual[order][np.searchsorted(reached, ends)]
+    return 0.5 * float(high - low)
+
+
+def golden_section(
+    function: Callable[[float], float], known: dict[float, float], upper: float, most: int
+) -> dict[float, float]:
+    """Search a minimum between 0 and `upper`, or above if the function still falls there.
+
+    Parameters
+    ----------
+    function : callable
+    known : dict
+        Values that are known already.
+    upper : float
+        Positive.
+    most : int
+        Largest number of calls.
+
+    Returns
+    -------
+    dict
+        Every argument tried, those known among them, with its value.
+    """
+    values = dict(known)
+
+    def value(argument: float) -> float:
+        if argument not in values:
+            values[argument] = function(argument)
+        return values[argument]
+
+    most += len(known)
+    while len(values) < most and value(upper) <= min(values.values()):
+        upper *= 2.0
+    low, high = 0.0, upper
+    while len(values) < most - 1:
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        if value(left) <= value(right):
+            high = right
+        else:
+            low = left
+        if high - low <= 1e-3 * upper:
+            break
+    return values

@@ -1,0 +1,223 @@
+"""The paper's search for ε (App. training, Step 2), as published."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from unmet.arrays import Band, Features, read_array
+from unmet.censoring import constants as tuned
+from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.rule import TrainingRule
+from unmet.costs import Cost, CustomPricing, PreventiveReplacement
+from unmet.errors import InvalidInput, MissingPackage
+from unmet.rows import Rows
+from unmet.validation import Seed, WholeNumber, read_parameters
+
+# --- Optuna, which is an extra: imported when it is needed, and kept from talking.
+
+
+@contextmanager
+def quiet(optuna: Any) -> Iterator[None]:
+    """Let Optuna print nothing for a while, and not warn that some of its options are young."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+# --- The paper's search for ε (App. training, Step 2), as published.
+
+_PARAMETERS = {"n_folds": WholeNumber(1), "n_trials": WholeNumber(1), "random_state": Seed()}
+
+
+class SearchedBand(TrainingRule):
+    """ε₁ and ε₂ that minimise the ε-insensitive cost on validation rows: the paper's Step 2.
+
+    V times the rows are split into 75% on which the model is trained and 25% on which its mean
+    ε-insensitive cost is taken; the mean of the V costs is minimised over a box by the
+    tree-structured Parzen estimator (TPE; Hyperopt in the paper, Optuna here). ε is a share of the
+    range of the observations: the published boxes only make sense on min-max scaled sales.
+
+    **The search is degenerate.** It minimises the very cost that ε enters, which falls whenever ε₁
+    grows or ε₂ shrinks, on any data. So it returns the corner of its box, and learns nothing about
+    censoring; on uncensored data its answer does harm. A warning says so. The rule is here to
+    reproduce the paper; to choose ε, use another one.
+
+    Parameters
+    ----------
+    n_folds : int, default=5
+        V, the number of random splits; the paper does not say how many.
+    n_trials : int, default=50
+        Number of pairs that are tried; the paper does not say how many.
+    high_box, low_box : (float, float), default=(0.0, 0.2) and (0.0, 0.15)
+        Where ε₁ and ε₂ are searched, as shares of the range of the observations. For costs with
+        one ε (eq. cp, pr) low stays at 0.
+    random_state : int, RandomState or None, default=None
+        Seed of the splits and of the search.
+
+    Attributes
+    ----------
+    low_, high_ : float
+        ε₂ and ε₁ as shares of the range, as in Table epsilonSearchResults.
+    band_ : Band
+        The same in the units of the observation.
+    best_cost_ : float
+        Mean ε-insensitive cost on the validation rows.
+    at_corner_ : bool
+        Whether both sit at the end of their boxes where the cost is least by construction.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from unmet import Newsvendor
+    >>> from unmet.censoring import SearchedBand
+    >>> X, sales = np.zeros((40, 1)), np.arange(40.0) % 7
+    >>> rule = SearchedBand(n_folds=2, n_trials=30, random_state=0)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     rule = rule.fit(Newsvendor(3, 1), X, sales)
+    >>> rule.at_corner_
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        n_folds: int = 5,
+        n_trials: int = 50,
+        high_box: tuple[float, float] = (0.0, 0.20),
+        low_box: tuple[float, float] = (0.0, 0.15),
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_folds = n_folds
+        self.n_trials = n_trials
+        self.high_box = high_box
+        self.low_box = low_box
+        self.random_state = random_state
+
+    def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
+        _optuna()
+        read = read_parameters(_PARAMETERS, self)
+        self._n_folds, self._n_trials = read["n_folds"], read["n_trials"]
+        seed = np.random.RandomState(read["random_state"])
+        self._seed = int(seed.randint(np.iinfo(np.int32).max))
+        self._high_box = _read_box("high_box", self.high_box)
+        self._low_box = _read_box("low_box", self.low_box)
+        seen = rows.observation
+        if seen.size < 2:
+            raise InvalidInput("SearchedBand must have at least two rows to split, got one.")
+        if not np.ptp(seen) > 0:
+            raise InvalidInput(
+                "y must not be constant for SearchedBand, whose boxes are shares of its range, "
+                f"got only {seen[0]:g}."
+            )
+        if self._low_box[0] > self._high_box[1]:
+            raise InvalidInput(
+                "low_box must not begin above the end of high_box, "
+                f"got {self._low_box[0]} and {self._high_box[1]}."
+            )
+        answer = self._learn(rows, estimator)
+        self.low_, self.high_, self.band_ = answer.low, answer.high, answer.band
+        self.best_cost_, self.at_corner_ = answer.cost, answer.at_corner
+        return Diagnosis(
+            rule="SearchedBand", n_rows=rows.n_rows, identified="no", notes=(answer.sentence,)
+        )
+
+    def _band(self, features: Features, cost: Cost) -> Band:
+        band: Band = self._found(cost).band
+        return band
+
+    def _search(self, cost: Cost) -> _Prediction:
+        """Search for one cost, and warn."""
+        from sklearn.model_selection import ShuffleSplit  # slow to import, seldom needed
+
+        optuna = _optuna()
+        rows = replace(self._rows, cost=cost)
+        # the paper's cost has two ends, those of eq. cp and pr have one ε
+        one_end = isinstance(cost, CustomPricing | PreventiveReplacement)
+        low_box, high_box = (0.0, 0.0) if one_end else self._low_box, self._high_box
+        splits = ShuffleSplit(self._n_folds, test_size=tuned.VALIDATION, random_state=self._seed)
+        folds = [
+            (rows.take(train), rows.take(test))
+            for train, test in splits.split(np.empty(rows.n_rows))
+        ]
+
+        def objective(trial: Any) -> float:
+            """Mean ε-insensitive cost on the validation rows (Algorithm 1)."""
+            high = trial.suggest_float("high", *high_box)
+            low = trial.suggest_float("low", *low_box)
+            if low > high:
+                return np.inf
+            band = Band.scaled(low, high, rows.observation)
+            costs = []
+            for train, test in folds:
+                decision = self._train(train, band).predict(test.features)
+                loss = test.cost.loss(decision, test.observation, band)
+                costs.append(np.average(loss, weights=test.share))
+            return float(np.mean(costs))
+
+        with quiet(optuna):
+            sampler = optuna.samplers.TPESampler(seed=self._seed)
+            study = optuna.create_study(direction="minimize", sampler=sampler)
+            study.optimize(objective, n_trials=self._n_trials)
+        low, high = float(study.best_params["low"]), float(study.best_params["high"])
+        if low > high:
+            raise InvalidInput(
+                f"n_trials must be large enough to find one pair with low below high, "
+                f"got {self._n_trials}."
+            )
+        far_up = high_box[1] - high <= tuned.CORNER * (high_box[1] - high_box[0])
+        far_down = low - low_box[0] <= tuned.CORNER * (low_box[1] - low_box[0])
+        band = Band.scaled(low, high, rows.observation)
+        answer = _Prediction(low, high, float(study.best_value), band, bool(far_up and far_down))
+        warnings.warn(answer.sentence, UserWarning, stacklevel=6)
+        return answer
+
+
+@dataclass(frozen=True)
+class _Prediction:
+    """Best pair of a search, as shares of the range of the observations."""
+
+    low: float
+    high: float
+    cost: float
+    band: Band
+    at_corner: bool
+
+    @property
+    def sentence(self) -> str:
+        """What a user must know."""
+        where = (
+            "sits at the corner of its box where that cost is least by construction"
+            if self.at_corner
+            else "is as close to the corner of its box as the trials came"
+        )
+        return (
+            "SearchedBand minimises the ε-insensitive cost itself, as published, which falls "
+            "whenever high grows or low shrinks, so it learns nothing about censoring; its answer, "
+            f"high {self.high:.4f} and low {self.low:.4f} of the range of observations, {where}."
+        )
+
+
+def _read_box(name: str, value: Any) -> tuple[float, float]:
+    box = read_array(name, value)
+    if box.shape != (2,) or not 0 <= box[0] <= box[1]:
+        raise InvalidInput(
+            f"{name} must be two numbers, the lower first and none negative, got {value!r}."
+        )
+    return float(box[0]), float(box[1])
+
+
+def _optuna() -> Any:
+    return MissingPackage.or_load("SearchedBand", "optuna", "tune")

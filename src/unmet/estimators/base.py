@@ -1,0 +1,508 @@
+"""What all decision models share: their costs and bands, and what they can do once fitted."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import _num_features, validate_data
+from threadpoolctl import ThreadpoolController
+
+from unmet.arrays import Array, Band, PerRow, common_rows
+from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.rule import BandRule
+from unmet.costs import Cost, Newsvendor
+from unmet.costs.base import A_COST
+from unmet.errors import InvalidInput, Unsupported
+from unmet.estimators.lots import ShiftCost, to_lots
+from unmet.persistence import save
+from unmet.rows import Rows, read_column, read_weights
+from unmet.solvers.blocks.source import BlockSource
+from unmet.validation import Maybe, refusal
+
+_EVEN = Newsvendor(underage=1.0, overage=1.0)
+
+
+# --- What a model is given: a cost, a band or a rule for one, and what is known of its rows.
+
+
+def read_cost(cost: Any) -> Cost:
+    """Cost of an estimator; None is the median's."""
+    return _EVEN if cost is None else Maybe(A_COST)("cost", cost)
+
+
+def read_band(band: Any) -> Band | BandRule | None:
+    """Band or rule of an estimator; None is no band, a short name is the rule as it comes."""
+    if band is None or isinstance(band, Band | BandRule):
+        return band
+    if isinstance(band, str) and band in ("latent", "searched"):
+        from unmet.censoring import (  # which a model without them does not need
+            LatentBand,
+            SearchedBand,
+        )
+
+        return LatentBand() if band == "latent" else SearchedBand()
+    allowed = "a Band, a band rule such as LatentBand(), 'latent', 'searched' or None"
+    raise refusal("band", allowed, band)
+
+
+def costs_by_row(underage: ArrayLike | None, overage: ArrayLike | None) -> tuple[str, ...]:
+    """Names of the costs that differ by row."""
+    given = {"underage": underage, "overage": overage}
+    return tuple(name for name, value in given.items() if value is not None and np.ndim(value))
+
+
+def raw_weight(given: Rows, sample_weight: ArrayLike | None) -> Array | None:
+    """Weights of the rows that have some as they came, not as shares; None where all are alike."""
+    if given.share is None:
+        return None
+    return np.asarray(sample_weight, dtype=np.float64)[given.share > 0]
+
+
+@dataclass(frozen=True)
+class ChosenBand:
+    """A band, and the rule that gave it where one did."""
+
+    band: Band | None
+    rule: BandRule | None = None
+    diagnosis: Diagnosis | None = None
+
+
+def choose_bands(
+    model: BaseEstimator, pairs: Sequence[tuple[Cost, Band | BandRule | None]], given: Rows
+) -> list[ChosenBand]:
+    """Band for each cost; a rule that occurs several times learns once, from its first cost.
+
+    A copy of the rule learns, from all rows given; the estimator's own stays as it is.
+    """
+    learned: dict[int, BandRule] = {}
+    chosen = []
+    for cost, band in pairs:
+        if not isinstance(band, BandRule):
+            chosen.append(ChosenBand(band))
+            continue
+        rows, first = given.evaluated(cost), id(band) not in learned
+        if first:
+            bare = clone(model).set_params(band=None)
+            learned[id(band)] = clone(band).fit_rows(rows, cost, estimator=bare)
+        rule = learned[id(band)]
+        found = rule.diagnosis_ if first else rule.diagnosis_for(cost)
+        chosen.append(ChosenBand(rule.band_rows(rows), rule, found))
+    return chosen
+
+
+def without_rule(band: Band | BandRule | None) -> Band | None:
+    """Refuse a rule where rows arrive in portions."""
+    if isinstance(band, BandRule):
+        raise Unsupported(
+            f"partial_fit and the rule {band!r} do not fit together, because a rule learns "
+            "from all rows: use its band, rule.fit(...).band(X)."
+        )
+    return band
+
+
+def check_used(band: Band | BandRule | None, **known: Any) -> None:
+    """Refuse flags that nobody reads: a silent mistake. Dates and series do no harm."""
+    for name, value in known.items():
+        if value is not None and not isinstance(band, BandRule):
+            raise InvalidInput(
+                f"{name} is only used by a band rule such as LatentBand(), got band={band!r}."
+            )
+
+
+def read_validation_pair(given: Any, X: Any, by_row: tuple[str, ...]) -> tuple[Any, Any]:
+    """Check a pair (X, truth) against the features that are trained on, names included.
+
+    Parameters
+    ----------
+    given : object
+    X : table, array-like or sparse matrix
+        Features that are trained on.
+    by_row : tuple of str
+        Costs that `fit` was given one by one; they say nothing about other rows.
+    """
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise InvalidInput(f"validation must be a pair (X, truth) or None, got {given!r:.60}.")
+    if by_row:
+        raise InvalidInput(f"validation needs one {by_row[0]} for all rows, got one each.")
+    reader = BaseEstimator()
+    validate_data(reader, X, skip_check_array=True)
+    found = _num_features(given[0])
+    if found != reader.n_features_in_:
+        raise InvalidInput(
+            f"validation must have {reader.n_features_in_} features, as X has, got {found}."
+        )
+    try:
+        validate_data(reader, given[0], reset=False, skip_check_array=True)
+    except ValueError as error:
+        words = " ".join(str(error).split()).replace("BaseEstimator", "the estimator")
+        raise InvalidInput(f"validation must have the features of X: {words}") from None
+    return given
+
+
+# --- One BLAS thread inside a fit.
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let the linear algebra inside the ``with`` use one thread.
+
+    The matrices of a solver are small, and threads that wait for each other in every product cost
+    more than they bring: on two cores, exact solutions of 20,000 × 50 take twice as long with them.
+    The limit is the process's: of fits that overlap in several Python threads, the first to end
+    lifts it.
+    """
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limit
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> ThreadpoolController:
+    """Find the loaded libraries: milliseconds, more than a small fit, so only once.
+
+    Setting a limit on them then takes 0.02 ms. NumPy's and SciPy's are loaded by now, since the
+    solvers have been imported.
+    """
+    return ThreadpoolController()
+
+
+# --- Tables in, the same kind of tables out, with one more column.
+
+
+def open_table(name: str, table: Any) -> nw.DataFrame[Any]:
+    """Take a table of pandas, polars or pyarrow that is in memory."""
+    if nw.dependencies.is_into_dataframe(table):
+        frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
+        return frame
+    if nw.dependencies.is_polars_lazyframe(table):
+        raise Unsupported(
+            f"{name} must be a table in memory, got a lazy one of polars: call its collect()."
+        )
+    raise Unsupported(
+        f"{name} must be a table of pandas, polars or pyarrow, got {type(table).__name__}."
+    )
+
+
+def check_columns(name: str, frame: nw.DataFrame[Any], wanted: Iterable[Any]) -> None:
+    """Refuse a table that lacks a column."""
+    missing = [each for each in wanted if each not in frame.columns]
+    if missing:
+        raise InvalidInput(
+            f"{name} must have the column {missing[0]!r}, got the columns "
+            f"{', '.join(map(str, frame.columns[:20]))}."
+        )
+
+
+def with_column(frame: nw.DataFrame[Any], name: str, values: Array) -> nw.DataFrame[Any]:
+    """Add one column of numbers at the end; refuses a name that is taken."""
+    if not isinstance(name, str):
+        raise InvalidInput(f"name must be the text over a column, got {name!r}.")
+    if name in frame.columns:
+        raise InvalidInput(f"name must be that of a new column, got {name!r}, which is there.")
+    column = nw.new_series(name, values, backend=frame.implementation)
+    return frame.with_columns(column)
+
+
+def pick_features(
+    frame: nw.DataFrame[Any], features: Sequence[str] | None, known: Sequence[str] | None
+) -> Any:
+    """Take the columns that are asked for, or those a model knows, or all.
+
+    As a table, or as an array for a model that was fitted without names.
+    """
+    if isinstance(features, str):
+        raise InvalidInput(f"features must be a list of names, got the text {features!r}.")
+    wanted = known if features is None else features
+    check_columns("table", frame, wanted or ())
+    picked = frame if wanted is None else frame.select(list(wanted))
+    return picked.to_numpy() if known is None else picked.to_native()
+
+
+# --- The base class.
+
+
+class DecisionModel(RegressorMixin, BaseEstimator):
+    """A scikit-learn estimator whose predictions are decisions.
+
+    A subclass fits and predicts; when fitted it has ``cost_``, and the two private attributes that
+    `score` and `decide` read.
+    """
+
+    cost_: Cost
+    _by_row: tuple[str, ...]
+    """Names of the costs that `fit` was given row by row; they say nothing about new rows."""
+    _shift_cost: ShiftCost
+    least_: float = -np.inf
+    """Predictions are never below this; `unmet.lifetimes.features.fit_rate` sets it: ages are
+    positive."""
+
+    @abstractmethod
+    def predict(self, X: Any) -> Array:
+        """Decide for each row."""
+
+    def decide(
+        self,
+        X: Any,
+        step: ArrayLike | None = 1,
+        lower: ArrayLike | None = 0,
+        upper: ArrayLike | None = None,
+        *,
+        minimum: ArrayLike | None = None,
+    ) -> Array:
+        """Decide what can be carried out: whole lots, bounds, a minimum order quantity.
+
+        Of the two lots next to `predict` the one is taken that would have cost less on the training
+        rows, had all their decisions been off by as much. For a newsvendor that is the nearest lot
+        where lots are small against the spread of the truth; for large ones it is the upper lot as
+        soon as the decision is more than a share 1 − α of the way there.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        step : float or array-like of shape (n_rows,), default=1
+            Size of a lot; decisions are multiples of it. None keeps fractions.
+        lower, upper : float or array-like of shape (n_rows,), default=0 and None
+            Bounds that are kept also where they are no multiples of `step`; None is no bound.
+            `upper` is the capacity of a row; for one that rows share see `unmet.allocate`.
+        minimum : float or array-like of shape (n_rows,), optional
+            Least quantity that may be ordered, if anything is: decisions are 0 or at least this.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Notes
+        -----
+        `minimum` is rounded up to a lot. A decision below it goes down to 0 or up to it, whichever
+        would have cost less on the training rows, and to 0 where both cost the same. Capacity comes
+        first: 0 where the minimum does not fit below `upper`. A `lower` above 0 rules out 0: the
+        decision is then at least both, and it is an error if these do not fit below `upper`. With
+        a minimum no decision is negative, whatever `lower` is.
+
+        Examples
+        --------
+        >>> from unmet import LinearDecision, Newsvendor
+        >>> model = LinearDecision(Newsvendor(underage=3, overage=1))
+        >>> model = model.fit([[1], [2], [3], [4]], [11, 19, 31, 39])
+        >>> model.predict([[0.3], [2], [3], [4]]).round(1).tolist()
+        [4.0, 21.0, 31.0, 41.0]
+        >>> model.decide([[0.3], [2], [3], [4]], step=6, upper=36, minimum=24).tolist()
+        [0.0, 24.0, 30.0, 36.0]
+        """
+        return to_lots(self.predict(X), self._shift_cost, step, lower, upper, minimum)
+
+    def decide_table(
+        self,
+        table: Any,
+        *,
+        features: Sequence[str] | None = None,
+        name: str = "decision",
+        step: ArrayLike | None = 1,
+        lower: ArrayLike | None = 0,
+        upper: ArrayLike | None = None,
+        minimum: ArrayLike | None = None,
+    ) -> Any:
+        """`decide` for the rows of a table, and give the table back with one more column.
+
+        Parameters
+        ----------
+        table : table of pandas, polars or pyarrow
+        features : sequence of str, optional
+            Columns that the model decides by, in the order of `fit`; by default those that it was
+            fitted with, where it knows their names, otherwise all.
+        name : str, default="decision"
+            Of the new column.
+        step, lower, upper, minimum
+            As in `decide`.
+
+        Returns
+        -------
+        table of the same kind
+            The columns of `table` and the new one; pandas keeps its index.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from unmet import LinearDecision, Newsvendor
+        >>> days = pd.DataFrame({"warmth": [1.0, 2, 3, 4], "sales": [11.0, 19, 31, 39]})
+        >>> model = LinearDecision(Newsvendor(3, 1)).fit(days[["warmth"]], days["sales"])
+        >>> model.decide_table(days)["decision"].tolist()
+        [11.0, 21.0, 31.0, 41.0]
+        """
+        frame = open_table("table", table)
+        known = getattr(self, "feature_names_in_", None)
+        X = pick_features(frame, features, None if known is None else list(known))
+        decisions = self.decide(X, step, lower, upper, minimum=minimum)
+        return with_column(frame, name, decisions).to_native()
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+    ) -> float:
+        """Minus the mean realised cost (eq. nvcost): greater is better.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            The truth. Observations instead of it favour decisions that are too low.
+        sample_weight : array-like of shape (n_rows,), optional
+        underage, overage : float or array-like of shape (n_rows,), optional
+            Costs of these rows; needed if `fit` was given one per row.
+
+        Returns
+        -------
+        float
+        """
+        decision = self._predict_at(X, underage=underage, overage=overage)
+        truth = read_column("y", y, decision.size)
+        share = read_weights(sample_weight, truth.size)
+        given = {"underage": underage, "overage": overage}
+        for name in self._by_row:
+            if given[name] is None:
+                raise InvalidInput(
+                    f"{name} must be given to score, because fit was given one per row, got None."
+                )
+        cost = self.cost_.with_rows(**given)
+        common_rows({"y": truth, **cost.parameters()})
+        paid = cost.cost(decision, truth)
+        return -float(paid.mean() if share is None else paid @ share)
+
+    def _predict_at(self, X: Any, **costs: ArrayLike | None) -> Array:  # noqa: ARG002
+        """Decide for rows whose costs are known; most models cannot use them any more."""
+        return self.predict(X)
+
+    def save(self, path: str | Path, *, about: dict[str, Any] | None = None) -> Path:
+        """Write this model to one file that holds no code; `unmet.load` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Any name; ``.unmet`` is customary.
+        about : dict, optional
+            Whatever should travel with the model, in plain JSON.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+
+        See Also
+        --------
+        unmet.save : The same for pipelines, for band rules, and for your own costs.
+        """
+        return save(self, path, about=about)
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters of this model, and of what it holds.
+
+        Parameters
+        ----------
+        **parameters
+            By name; ``cost__underage`` is the underage of the cost, ``band__high`` the upper end of
+            the band. Costs and bands are values: the model is given another one, and the old one
+            stays as it is wherever else it is used.
+
+        Returns
+        -------
+        DecisionModel
+            Itself.
+
+        Examples
+        --------
+        >>> from unmet import LinearDecision, Newsvendor
+        >>> cost = Newsvendor(underage=3, overage=1)
+        >>> LinearDecision(cost).set_params(cost__underage=9).cost
+        Newsvendor(underage=9.0, overage=1.0)
+        >>> cost
+        Newsvendor(underage=3.0, overage=1.0)
+        """
+        nested: dict[str, dict[str, Any]] = {}
+        others = dict(parameters)
+        for name in parameters:
+            holder, inside, inner = name.partition("__")
+            held = parameters.get(holder, getattr(self, holder, None))
+            if inside and isinstance(held, PerRow):
+                nested.setdefault(holder, {})[inner] = others.pop(name)
+            elif inside and held is None and holder in ("cost", "band"):
+                raise InvalidInput(f"{name} needs a {holder} that has it, got {holder}=None.")
+        super().set_params(**others)
+        for holder, values in nested.items():
+            setattr(self, holder, getattr(self, holder).set_params(**values))
+        return self
+
+    def to_state(self) -> dict[str, Any]:
+        """Give what a saved model holds: all but the numbers of each training row.
+
+        Where cost or band have one number per row, none of these is kept.
+        """
+        state, nothing = dict(vars(self)), np.empty(0, dtype=np.intp)
+        for name in ("cost_", "band_"):
+            if state.get(name) is not None:
+                state[name] = state[name].take(nothing)
+        return state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.regressor_tags.poor_score = True  # scikit-learn means R², ours is minus a cost
+        return tags
+
+    def _keep_choice(
+        self, cost: Cost, chosen: ChosenBand, by_row: tuple[str, ...], shift_cost: ShiftCost
+    ) -> None:
+        """Set the fitted attributes that all models have."""
+        self.__dict__.pop("least_", None)  # of an earlier fit
+        self.cost_ = cost
+        self.band_ = chosen.band
+        self.band_rule_ = chosen.rule
+        self.diagnosis_ = chosen.diagnosis
+        self._by_row = by_row
+        self._shift_cost = shift_cost
+
+    def _learn_names(self, X: Any) -> None:
+        """Set ``n_features_in_`` and ``feature_names_in_``."""
+        validate_data(self, X, skip_check_array=True)
+
+    def _take_names(self, source: BlockSource) -> None:
+        """Set the same from a source of blocks."""
+        self.n_features_in_ = source.n_features
+        if source.names is not None:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_names(self, X: Any) -> None:
+        """Compare with what `fit` has seen."""
+        try:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+
+
+def open_frame(frame: Any, *columns: str | None) -> nw.DataFrame[Any]:
+    """Open a long frame that has these columns and at least one row."""
+    opened = open_table("forecasts", frame)
+    check_columns("The frame", opened, [each for each in columns if each is not None])
+    if not len(opened):
+        raise InvalidInput("The frame must have at least one row, got none.")
+    return opened
+
+
+def numbers(frame: nw.DataFrame[Any], *names: str) -> Array:
+    """Columns of finite numbers beside each other, of shape (n_rows, n_columns)."""
+    return np.column_stack([read_column(name, frame[name].to_native()) for name in names])

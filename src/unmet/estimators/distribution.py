@@ -1,0 +1,364 @@
+"""Decisions from the distribution of the truth: its quantile, or the best for other costs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from unmet.arrays import Array, Features, common_rows
+from unmet.censoring.latent.band import LatentBand
+from unmet.censoring.rule import BandRule
+from unmet.costs import AgeReplacement, Cost, PiecewiseLinearCost
+from unmet.errors import Unsupported
+from unmet.estimators.base import (
+    ChosenBand,
+    DecisionModel,
+    costs_by_row,
+    one_blas_thread,
+    read_cost,
+)
+from unmet.estimators.levels import ConformalLevels, held_out_levels
+from unmet.estimators.lots import ShiftCost, to_lots
+from unmet.rows import Rows, read_features
+from unmet.solvers.blocks.source import BlockSource
+from unmet.validation import OneOf, TrueOrFalse, refusal
+
+DistributionName: TypeAlias = Literal["linear", "boosted"]
+_DRAWN = 4096
+"""Rows of which a value of the truth is drawn, to evaluate lots: `ShiftCost` keeps fewer."""
+
+
+class DistributionDecision(DecisionModel):
+    """The best decision of each row under the distribution of its truth.
+
+    A rule such as `LatentBand` learns the distribution of the truth from what was observed. A cost
+    of two slopes then has its least expected value at one quantile of that distribution, α =
+    underage / (underage + overage); for other costs the decision of least expected cost is looked
+    up. `LinearDecision` shifts the observations by what the same distribution says they hide, and
+    draws a line through them: it needs the distribution only for that shift. This model believes
+    the distribution, and where many rows are censored and it is known which, that is the better use
+    of few rows.
+
+    Parameters
+    ----------
+    cost : Cost, default=None
+        What a decision costs. None is ``Newsvendor(underage=1, overage=1)``: the median.
+    band : band rule or "latent", default="latent"
+        What learns the distribution: a rule that can say quantiles of the truth, such as
+        `LatentBand`.
+    distribution : {"linear", "boosted"}, default="linear"
+        What location and scale of the distribution depend on: features as they are, or boosted
+        trees where these explain rows held out better (``LatentBand(location="trees")``).
+    calibrate : bool, default=False
+        Where flags (or stock) are known: hold rows out in turn, and ask the distribution at the
+        level at which the right share of their truths lies below (`unmet.estimators.levels`,
+        with the guarantee stated there). For a service level that must be reached; four more fits,
+        and a little noise where the distribution was right. Does nothing where nobody knows which
+        rows are censored, or where too few are seen.
+    random_state : int, RandomState or None, default=None
+        Seed of the rule where `band` is its short name.
+
+    Attributes
+    ----------
+    levels_ : ConformalLevels or None
+        With `calibrate`: ``levels_.correction(level)`` says what held-out rows showed.
+    band_rule_ : BandRule
+        The fitted rule; ``band_rule_.quantile(X, level)`` is any quantile of the distribution.
+    diagnosis_ : Diagnosis
+        What the rule says about censoring.
+    cost_ : Cost
+        With the numbers per row that `fit` was given.
+    band_ : None
+        Nothing was trained on shifted observations.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Of a table whose column names are all text.
+
+    Notes
+    -----
+    Costs change nothing in the distribution, so a fitted model decides for other costs at once:
+    `predict` takes ``underage`` and ``overage`` of the rows that are decided on. Where `fit` was
+    given one per row and `predict` none, the means of the former count: with costs that have
+    nothing to do with the truth, these make the least expected cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import DistributionDecision, Newsvendor
+    >>> generator = np.random.default_rng(0)
+    >>> X = generator.uniform(size=(1000, 1))
+    >>> demand = 50 + 30 * X[:, 0] + generator.normal(scale=12, size=1000)
+    >>> stock = 60 + 20 * X[:, 0] + generator.normal(scale=6, size=1000)
+    >>> sales, sold_out = np.minimum(demand, stock), demand >= stock
+    >>> model = DistributionDecision(Newsvendor(underage=9, overage=1), random_state=0)
+    >>> model = model.fit(X, sales, censored=sold_out)
+    >>> best = 50 + 30 * X[:, 0] + 1.2816 * 12  # the truth's 90% quantile
+    >>> bool(abs(model.predict(X) - best).mean() < 2)
+    True
+    >>> half = 50 + 30 * X[:, 0]  # no other fit for other costs
+    >>> bool(abs(model.predict(X, underage=1) - half).mean() < 2)
+    True
+    """
+
+    _average_cost: Cost
+    """The cost with means in place of numbers per row, for rows of which none are given."""
+
+    def __init__(
+        self,
+        cost: Cost | None = None,
+        band: BandRule | str | None = "latent",
+        *,
+        distribution: DistributionName = "linear",
+        calibrate: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.cost = cost
+        self.band = band
+        self.distribution = distribution
+        self.calibrate = calibrate
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+        censored: Any = None,
+        stock: Any = None,
+        time: Any = None,
+        series: Any = None,
+    ) -> Self:
+        """Learn the distribution from features and observations.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            pandas, polars, numpy or scipy.sparse; finite numbers.
+        y : array-like of shape (n_rows,)
+            The observations s: sales, accepted prices, replacement times. (The name is
+            scikit-learn's; the y of the paper is the decision.)
+        sample_weight : array-like of shape (n_rows,), optional
+            Non-negative; only ratios matter, and rows of weight 0 do not count at all.
+        underage, overage : float or array-like of shape (n_rows,), optional
+            Instead of those of `cost`, usually one per row.
+        censored : array-like of shape (n_rows,), or Limits, optional
+            True where the truth is known to be at least the observation, False where it is the
+            observation, missing (None, NaN) where nobody knows. Or between what limits each truth
+            lies.
+        stock : array-like of shape (n_rows,), optional
+            What was available. s ≥ stock means censored, s < stock seen.
+        time, series : array-like of shape (n_rows,), optional
+            The date of a row, and the series it belongs to.
+
+        Returns
+        -------
+        DistributionDecision
+            Itself.
+        """
+        rule = self._read_rule()
+        if isinstance(X, BlockSource):
+            raise Unsupported(
+                "DistributionDecision and a source of blocks do not fit together, because a "
+                "distribution is learned from rows in memory: use LinearDecision, or read a sample."
+            )
+        cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
+        known = sample_weight, censored, stock, time, series
+        given = Rows.read(cost, X, y, *known, at_least=2)
+        calibrate = TrueOrFalse()("calibrate", self.calibrate)
+        if calibrate and not isinstance(cost, PiecewiseLinearCost):
+            raise Unsupported(
+                f"calibrate=True and the cost {type(cost).__name__} do not fit together, because "
+                "it has no level that could be reached: use a cost of two slopes."
+            )
+        self.levels_ = None
+        with one_blas_thread():
+            # no estimator: it is the distribution itself that says whether it bends
+            fitted_model = clone(rule).fit_rows(given, cost)
+            if calibrate:
+                self.levels_ = held_out_levels(rule, given.counted())
+            drawn = _draw(fitted_model, given.counted(), self.levels_)
+        self._learn_names(X)
+        chosen = ChosenBand(None, fitted_model, fitted_model.diagnosis_)
+        return self._keep(given, chosen, costs_by_row(underage, overage), drawn)
+
+    def fit_rule(
+        self,
+        rule: BandRule,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+    ) -> Self:
+        """Decide by a distribution that has been learned already; nothing is learned again.
+
+        Parameters
+        ----------
+        rule : BandRule
+            Fitted to these rows, for whatever cost; such as ``band_rule_`` of another model.
+        X, y, sample_weight, underage, overage
+            As in `fit`; they say what costs are the usual ones, and weigh lots.
+
+        Returns
+        -------
+        DistributionDecision
+            Itself.
+        """
+        cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
+        given = Rows.read(cost, X, y, sample_weight, at_least=2)
+        self.levels_ = None
+        with one_blas_thread():
+            drawn = _draw(rule, given.counted(), None)
+            plain = average_cost(cost, given.weight)
+            chosen = ChosenBand(None, rule, rule.diagnosis_for(plain))
+        self._learn_names(X)
+        return self._keep(given, chosen, costs_by_row(underage, overage), drawn)
+
+    def predict(
+        self, X: Any, *, underage: ArrayLike | None = None, overage: ArrayLike | None = None
+    ) -> Array:
+        """Decide for each row.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        underage, overage : float or array-like of shape (n_rows,), optional
+            Costs of these rows, where they differ from those of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        features = read_features(X)
+        self._check_names(X)
+        cost = self._average_cost.with_rows(underage=underage, overage=overage)
+        common_rows({"X": np.empty(features.shape[0]), **cost.parameters()})
+        return _best(self.band_rule_, features, cost, self.levels_)
+
+    def decide(
+        self,
+        X: Any,
+        step: ArrayLike | None = 1,
+        lower: ArrayLike | None = 0,
+        upper: ArrayLike | None = None,
+        *,
+        minimum: ArrayLike | None = None,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+    ) -> Array:
+        """Decide what can be carried out: whole lots, bounds, a minimum order quantity.
+
+        Of two lots the one is taken that costs less under the distribution, had the decisions of
+        all training rows been off by as much.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        step, lower, upper, minimum
+            As in `LinearDecision.decide`.
+        underage, overage : float or array-like of shape (n_rows,), optional
+            As in `predict`; lots are weighed by the costs of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        decision = self.predict(X, underage=underage, overage=overage)
+        return to_lots(decision, self._shift_cost, step, lower, upper, minimum)
+
+    def _keep(
+        self, given: Rows, chosen: ChosenBand, by_row: tuple[str, ...], drawn: ShiftCost
+    ) -> Self:
+        """Set the fitted attributes."""
+        rows = given.counted()
+        self._average_cost = average_cost(rows.cost, rows.weight)
+        self._keep_choice(given.cost, chosen, by_row, drawn)
+        return self
+
+    def _predict_at(self, X: Any, **costs: ArrayLike | None) -> Array:
+        return self.predict(X, **costs)
+
+    def _read_rule(self) -> BandRule:
+        """Give the rule that learns the distribution."""
+        OneOf("linear", "boosted")("distribution", self.distribution)
+        rule = self.band
+        if isinstance(rule, str) and rule == "latent":
+            rule = LatentBand(random_state=self.random_state)
+        if not isinstance(rule, BandRule):
+            raise refusal("band", "a band rule such as LatentBand() or 'latent'", rule)
+        if not callable(getattr(rule, "quantile", None)):
+            raise Unsupported(
+                f"DistributionDecision and the rule {rule!r} do not fit together, because it "
+                f"cannot say quantiles of the truth: use LatentBand()."
+            )
+        if self.distribution == "linear":
+            return rule
+        if not isinstance(rule, LatentBand) or rule.location not in ("auto", "trees"):
+            raise Unsupported(
+                f"distribution='boosted' needs LatentBand() with its own location, got "
+                f"band={rule!r}."
+            )
+        bent: BandRule = clone(rule).set_params(location="trees")
+        return bent
+
+
+def _best(rule: Any, features: Features, cost: Cost, levels: ConformalLevels | None) -> Array:
+    """Decisions of least expected cost under the distribution that a rule has learned."""
+    if levels is not None and isinstance(cost, PiecewiseLinearCost):
+        asked = levels.asked(cost.level)
+        if not np.array_equal(asked, cost.level):
+            moved: Array = rule.quantile(features, asked)
+            return moved
+    if callable(getattr(rule, "decision", None)):
+        decision: Array = rule.decision(features, cost)
+        return decision
+    if isinstance(cost, PiecewiseLinearCost):
+        quantile: Array = rule.quantile(features, cost.level)
+        return quantile
+    raise Unsupported(
+        f"The cost {type(cost).__name__} has no level whose quantile would be best, which is all "
+        f"that {type(rule).__name__} can say: use LatentBand()."
+    )
+
+
+def _draw(rule: Any, rows: Rows, levels: ConformalLevels | None) -> ShiftCost:
+    """Evaluate shifts of the decisions on one value of the truth of each row, sampled.
+
+    Not on the observations: those of censored rows are too low, and would speak for smaller lots.
+    Levels are spread evenly and in random order, which is nearer to the expectation than chance.
+    """
+    generator = np.random.default_rng(0)
+    index = np.arange(rows.n_rows)
+    if rows.n_rows > _DRAWN:
+        index = np.sort(generator.choice(index, _DRAWN, replace=False))
+    some = rows.take(index)
+    drawn = (generator.permutation(index.size) + 0.5) / index.size
+    truth = np.asarray(rule.quantile(some.features, drawn))
+    decision, evaluated = _best(rule, some.features, some.cost, levels), some.cost
+    if isinstance(evaluated, AgeReplacement) and evaluated.rate is None:
+        # what a shift costs is known at a rate: that of these decisions
+        evaluated = evaluated.at_rate(evaluated.rate_of(decision, truth, sample_weight=some.weight))
+    none = np.empty((some.n_rows, 0))
+    return ShiftCost.at(Rows(none, truth, evaluated, some.share), decision)
+
+
+def average_cost(cost: Cost, weight: Array) -> Cost:
+    """Put the mean of each parameter that differs by row in its place."""
+    weight = weight / weight.sum()
+
+    def mean(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(mean, value))
+        return float(value @ weight) if np.ndim(value) == 1 else value
+
+    values = {name: mean(v) for name, v in cost.parameters().items()}
+    return cost.set_params(**values)

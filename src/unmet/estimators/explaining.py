@@ -1,0 +1,302 @@
+"""Why this number: a decision taken apart into units that add up to it.
+
+A decision at level α with a band differs from what is usually sold for three reasons, and each is
+the difference between two models of the same kind that differ in nothing else:
+
+====================  ==========================================================================
+usual sales           u(x): the middle of the observations, taken for the truth
+hidden demand         m(x) − u(x): the middle of the truth, which the band says lies higher
+cost of running out   y(x) − m(x): from the middle to the level at which costs balance
+rounding              what lots, bounds and a minimum order add or take away
+====================  ==========================================================================
+
+y is the model that decides. u and m are trained at even costs, u without a band, m with the band
+that the model's own rule gives at these costs. The rule has learned already and is not asked to
+learn again. No truth lies below its observation, so m counts as u where two fits say less.
+Differences telescope, so parts add up whatever the models are.
+
+Where a shelf is emptied on busy days only, the middle of the truth is seen, and little is hidden
+there: what busy days hide then lies in the third part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from unmet.arrays import Array, Band, Features
+from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.rule import BandRule
+from unmet.costs import Cost, CustomPricing, HingeCost, Newsvendor, SquaredError
+from unmet.errors import Unsupported
+from unmet.estimators.base import DecisionModel
+from unmet.estimators.boosted import BoostedDecision
+from unmet.estimators.distribution import DistributionDecision
+from unmet.estimators.linear import LinearDecision
+from unmet.estimators.lots import to_lots
+from unmet.rows import Rows, read_features
+from unmet.validation import Instance
+
+PARTS = ("usual_sales", "hidden_demand", "cost_of_running_out", "rounding")
+"""What a decision consists of; `unmet.planning.OrderPlan.explain` has the first three."""
+
+
+@dataclass(frozen=True)
+class DecisionParts:
+    """Decisions of some rows, taken apart.
+
+    Attributes
+    ----------
+    usual_sales : ndarray of shape (n_rows,)
+        The middle of what is observed in such rows.
+    hidden_demand : ndarray of shape (n_rows,)
+        How much further up the middle of the truth lies; at least 0.
+    cost_of_running_out : ndarray of shape (n_rows,)
+        From there to the decision, since a unit too few costs more than one too many; below 0 where
+        it costs less.
+    rounding : ndarray of shape (n_rows,)
+        By lots, bounds and a minimum order.
+    decision : ndarray of shape (n_rows,)
+        The sum of these four.
+    contributions : ndarray of shape (n_rows, n_features + 1), or None
+        Of each column to the decision before rounding, the mean decision last; rows sum to it.
+    names : tuple of str
+        Of the columns that contribute.
+    """
+
+    usual_sales: Array
+    hidden_demand: Array
+    cost_of_running_out: Array
+    rounding: Array
+    decision: Array
+    contributions: Array | None = None
+    names: tuple[str, ...] = ()
+
+    def columns(self) -> dict[str, Array]:
+        """Give the parts by name, the decision last: ready to be a table."""
+        return {name: getattr(self, name) for name in (*PARTS, "decision")}
+
+    def sentence(self, row: int = 0) -> str:
+        """Say in words what the decision of one row consists of."""
+        usual, hidden, cost, rounding = (float(getattr(self, name)[row]) for name in PARTS)
+        said = f"{self.decision[row]:g} = {usual:.1f} usual sales"
+        others = {"hidden demand": hidden, "cost of running out": cost, "rounding": rounding}
+        for words, units in others.items():
+            said += f" {'−' if units < 0 else '+'} {abs(units):.1f} {words}"
+        return said
+
+
+class DecisionExplainer(BaseEstimator):
+    """Says why: units from usual sales, from hidden demand and from the cost of running out.
+
+    Parameters
+    ----------
+    model : DecisionModel
+        Fitted: `LinearDecision`, `DistributionDecision`, `NeuralDecision` or `BoostedDecision`, for
+        orders (a cost that is piecewise linear, or `SquaredError`).
+
+    Attributes
+    ----------
+    usual_ : DecisionModel
+        Trained at even costs on the observations themselves.
+    middle_ : DecisionModel or None
+        Trained at even costs with the band; None where nothing had to be trained for it.
+    means_ : ndarray of shape (n_features,) or None
+        Of the columns, for the contributions of a line.
+    n_fits_ : int
+        Models that `fit` has trained.
+
+    Notes
+    -----
+    `fit` trains what the model itself has not: at most two models of its kind, and none of the
+    rules that learn bands. Without a band or with even costs it is one, since two of the three are
+    the same. For a distribution it is a linear model through the observations; the middle of the
+    truth is asked of the distribution. `SquaredError` has no level to move to: what it decides is
+    the middle.
+
+    What an order is *for* cannot be told from it alone: the split is that of the models, and where
+    the data cannot tell what is hidden (``model.diagnosis_.identified``), neither can its parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import Band, LinearDecision, Newsvendor
+    >>> from unmet.estimators import DecisionExplainer
+    >>> X, sales = np.zeros((9, 1)), np.arange(1.0, 10.0)
+    >>> model = LinearDecision(Newsvendor(underage=3, overage=1), band=Band(low=2, high=2))
+    >>> model = model.fit(X, sales)
+    >>> why = DecisionExplainer(model).fit(X, sales).explain(X[:1], step=6)
+    >>> why.sentence()
+    '12 = 5.0 usual sales + 2.0 hidden demand + 2.0 cost of running out + 3.0 rounding'
+    """
+
+    def __init__(self, model: DecisionModel) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None) -> Self:
+        """Train what the model is compared with, on the rows that it was trained on.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            The observations.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        DecisionExplainer
+            Itself.
+        """
+        model = self._read_model()
+        even, level = _even(model.cost_), getattr(model.cost_, "level", None)
+        model._check_names(X)
+        distribution = isinstance(model, DistributionDecision)
+        bare: DecisionModel = LinearDecision() if distribution else clone(model)
+        self.usual_ = bare.set_params(cost=even, band=None).fit(X, y, sample_weight=sample_weight)
+        self.middle_: DecisionModel | None = None
+        middle_at_once = level is not None and bool(np.all(level == 0.5))
+        self._same = isinstance(even, SquaredError) or middle_at_once
+        self.n_fits_ = 1
+        if not (distribution or self._same or _nothing_hidden(model)):
+            self.middle_ = self._fit_middle(model, even, X, y, sample_weight)
+            self.n_fits_ = 2
+        self.means_ = None
+        if isinstance(model, LinearDecision):
+            rows = Rows.read(even, X, y, sample_weight).counted()
+            self.means_ = np.asarray(rows.weight / rows.n_rows @ rows.features)
+        return self
+
+    def explain(
+        self,
+        X: Any,
+        step: ArrayLike | None = 1,
+        lower: ArrayLike | None = 0,
+        upper: ArrayLike | None = None,
+        *,
+        minimum: ArrayLike | None = None,
+        contributions: bool = False,
+    ) -> DecisionParts:
+        """Take decisions apart.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        step, lower, upper, minimum
+            As for `DecisionModel.decide`, whose decisions these are.
+        contributions : bool, default=False
+            Whether to say as well what each column adds or takes away: for a linear model
+            coefficients times the distance from the mean of the training rows, for trees SHAP
+            values (`BoostedDecision.contributions`). Networks and distributions cannot be taken
+            apart so.
+
+        Returns
+        -------
+        DecisionParts
+        """
+        check_is_fitted(self, "usual_")
+        model = self._read_model()
+        wanted, usual = model.predict(X), self.usual_.predict(X)
+        middle = np.maximum(wanted if self._same else self._middle(model, X, usual), usual)
+        decision = to_lots(wanted, model._shift_cost, step, lower, upper, minimum)
+        parts = usual, middle - usual, wanted - middle, decision - wanted
+        if not contributions:
+            return DecisionParts(*parts, decision)
+        return DecisionParts(*parts, decision, self._contributions(model, X), self._names(model))
+
+    def _read_model(self) -> DecisionModel:
+        """Model that can be taken apart."""
+        model: DecisionModel = Instance(DecisionModel, "a fitted decision model")(
+            "model", self.model
+        )
+        check_is_fitted(model)
+        return model
+
+    def _middle(self, model: DecisionModel, X: Any, usual: Array) -> Array:
+        """Middle of the truth of each row."""
+        if self.middle_ is not None:
+            return self.middle_.predict(X)
+        if not isinstance(model, DistributionDecision):
+            return usual
+        asked = 0.5 if model.levels_ is None else float(model.levels_.asked(0.5))
+        distribution: Any = (
+            model.band_rule_
+        )  # which says quantiles of the truth, or it were no DistributionDecision
+        middle: Array = distribution.quantile(X, asked)
+        return middle
+
+    def _fit_middle(
+        self, model: DecisionModel, even: Cost, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> DecisionModel:
+        """Train at even costs, with the band that was given or that the rule gives there."""
+        rule = model.band_rule_
+        band = model.band if rule is None else _LearnedRule(rule)
+        middle: DecisionModel = clone(model).set_params(cost=even, band=band)
+        middle.fit(X, y, sample_weight=sample_weight)
+        middle.band = middle.band_rule_ = middle.diagnosis_ = None  # only its decisions are asked
+        return middle
+
+    def _contributions(self, model: DecisionModel, X: Any) -> Array:
+        if isinstance(model, BoostedDecision):
+            return model.contributions(X)
+        if not isinstance(model, LinearDecision):
+            raise Unsupported(
+                "contributions can be told of LinearDecision and BoostedDecision, got a "
+                f"{type(model).__name__}, in which columns do not add up."
+            )
+        features: Features = read_features(X)
+        dense = features if isinstance(features, np.ndarray) else features.toarray()
+        means = np.asarray(self.means_)
+        mean = model.intercept_ + means @ model.coef_
+        away = (dense - means) * model.coef_
+        return np.column_stack([away, np.full(len(dense), mean)])
+
+    def _names(self, model: DecisionModel) -> tuple[str, ...]:
+        """Of the columns; "column 3" where they have none."""
+        known = getattr(model, "feature_names_in_", None)
+        if known is not None:
+            return tuple(map(str, known))
+        return tuple(f"column {place}" for place in range(model.n_features_in_))
+
+
+class _LearnedRule(BandRule):
+    """A rule that has learned already: it gives bands at any cost and learns nothing again."""
+
+    def __init__(self, rule: BandRule) -> None:
+        self.rule = rule
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:  # noqa: ARG002
+        return self.rule.diagnosis_
+
+    def _band(self, features: Features, cost: Cost) -> Band:
+        return self.rule._band(features, cost)
+
+    def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
+        return self.rule._band_at(features, cost, observation)
+
+
+def _even(cost: Cost) -> Cost:
+    """Cost whose best decision is the middle; of the same size, so that penalties weigh alike."""
+    if isinstance(cost, SquaredError):
+        return cost
+    if isinstance(cost, CustomPricing) or not isinstance(cost, HingeCost):
+        raise Unsupported(
+            "Only orders are taken apart into usual sales, hidden demand and the cost of running "
+            f"out, got the cost {type(cost).__name__}."
+        )
+    tiers = cost.tiers
+    size = 0.5 * float(np.mean(tiers.below[0]) + np.mean(tiers.above[0]))
+    return Newsvendor(size, size) if size > 0 else Newsvendor(1.0, 1.0)
+
+
+def _nothing_hidden(model: DecisionModel) -> bool:
+    """Whether the model takes observations for the truth."""
+    return model.band_rule_ is None and model.band is None

@@ -1,0 +1,343 @@
+"""The rules of a shop, what is there and on its way, and shelves that fill and empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unmet.arrays import (
+    Array,
+    Numbers,
+    common_rows,
+    expand,
+    non_negative,
+    positive,
+    read_array,
+    read_numbers,
+)
+from unmet.errors import InvalidInput
+from unmet.validation import OneOf
+
+Unmet: TypeAlias = Literal["lost", "backordered"]
+
+MAX_PERIODS = 366
+"""Longest lead time, review period and shelf life."""
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class SupplyRules:
+    """The rules that orders live by.
+
+    An order is placed between two periods. With a lead time of 0 it is there when the next period
+    begins, with one of 2 when the third does. Every period, deliveries come first, then demand,
+    then leftovers are counted.
+
+    Parameters
+    ----------
+    lead_time : int or array-like of shape (n_series,), default=0
+        Whole periods between an order and the beginning of the first one that it can serve.
+    review : int or array-like of shape (n_series,), default=1
+        Periods from one order to the next.
+    holding, shortage : float or array-like of shape (n_series,), default=1 and 9
+        What a unit costs that is left at the end of a period, and one that is asked for and not
+        there; a backordered one costs this every period until it is delivered.
+    unmet : {"lost", "backordered"}, default="lost"
+        What happens to unmet demand.
+    shelf_life : int or array-like of shape (n_series,), default=None
+        Periods in which a unit can be sold, the oldest being sold first; None: for ever.
+    waste : float or array-like of shape (n_series,), default=None
+        What a unit costs that spoils, by default `holding`. With a shelf life of 1 that is the
+        newsvendor.
+    fixed : float or array-like of shape (n_series,), default=0
+        What every order costs, whatever its size.
+    lot : float or array-like of shape (n_series,), default=None
+        Orders are multiples of it.
+    minimum : float or array-like of shape (n_series,), default=0
+        Orders are nothing or at least this.
+    capacity : float or array-like of shape (n_series,), default=None
+        Most units of one order.
+
+    Examples
+    --------
+    >>> from unmet.inventory import SupplyRules
+    >>> rules = SupplyRules(lead_time=3, holding=0.2, shortage=1)
+    >>> rules.periods(1)
+    4
+    >>> SupplyRules(lead_time=1.5)
+    Traceback (most recent call last):
+    ...
+    unmet.errors.InvalidInput: lead_time must be whole periods from 0 to 366, got 1.5.
+    """
+
+    lead_time: NDArray[np.intp]
+    review: NDArray[np.intp]
+    holding: Numbers
+    shortage: Numbers
+    unmet: Unmet
+    shelf_life: NDArray[np.intp] | None
+    waste: Numbers
+    fixed: Numbers
+    lot: Numbers | None
+    minimum: Numbers
+    capacity: Numbers | None
+
+    def __init__(
+        self,
+        lead_time: ArrayLike = 0,
+        review: ArrayLike = 1,
+        *,
+        holding: ArrayLike = 1.0,
+        shortage: ArrayLike = 9.0,
+        unmet: Unmet = "lost",
+        shelf_life: ArrayLike | None = None,
+        waste: ArrayLike | None = None,
+        fixed: ArrayLike = 0.0,
+        lot: ArrayLike | None = None,
+        minimum: ArrayLike = 0.0,
+        capacity: ArrayLike | None = None,
+    ) -> None:
+        OneOf("lost", "backordered")("unmet", unmet)
+        held = non_negative("holding", holding)
+        read: dict[str, Any] = {
+            "lead_time": _periods("lead_time", lead_time, 0),
+            "review": _periods("review", review, 1),
+            "holding": held,
+            "shortage": positive("shortage", shortage),
+            "unmet": unmet,
+            "shelf_life": None if shelf_life is None else _periods("shelf_life", shelf_life, 1),
+            "waste": held if waste is None else non_negative("waste", waste),
+            "fixed": non_negative("fixed", fixed),
+            "lot": None if lot is None else positive("lot", lot),
+            "minimum": non_negative("minimum", minimum),
+            "capacity": None if capacity is None else positive("capacity", capacity),
+        }
+        common_rows({name: value for name, value in read.items() if np.ndim(value) == 1})
+        for name, value in read.items():
+            object.__setattr__(self, name, value)
+
+    def rows(self, name: str, n_series: int) -> Array:
+        """One of the numbers, with an entry for each series."""
+        return expand(name, getattr(self, name), n_series)
+
+    def whole(self, name: str, n_series: int) -> NDArray[np.intp]:
+        """One of the numbers of periods, with an entry for each series."""
+        value: NDArray[np.intp] = getattr(self, name)
+        if value.ndim and value.size != n_series:
+            raise InvalidInput(
+                f"{name} must have one entry for each of {n_series:,} series, got {value.size:,}."
+            )
+        return np.broadcast_to(value, n_series)
+
+    def periods(self, n_series: int, reviews: int = 1) -> int:
+        """How many coming periods an order depends on: until the next one arrives, or it spoils.
+
+        Parameters
+        ----------
+        n_series : int
+        reviews : int, default=1
+            For how many reviews an order may be meant; more than one where it has a fixed cost.
+        """
+        covered = reviews * self.whole("review", n_series)
+        if self.shelf_life is not None:
+            covered = np.maximum(covered, self.whole("shelf_life", n_series))
+        return int((self.whole("lead_time", n_series) + covered).max())
+
+    @property
+    def lasting(self) -> bool:
+        """Whether leftovers never spoil."""
+        return self.shelf_life is None
+
+
+def _periods(name: str, value: ArrayLike, least: int) -> NDArray[np.intp]:
+    """Read whole numbers of periods."""
+    found = read_array(name, value)
+    if found.ndim > 1:
+        raise InvalidInput(f"{name} must be a number or a column, got {found.ndim} dimensions.")
+    bad = (found != np.round(found)) | (found < least) | (found > MAX_PERIODS)
+    if bad.any():
+        raise InvalidInput(
+            f"{name} must be whole periods from {least} to {MAX_PERIODS}, "
+            f"got {found[bad].flat[0]:g}."
+        )
+    return found.astype(np.intp)
+
+
+# --- What is there and on its way.
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class StockState:
+    """Stock on hand, and orders on the way by the period in which they arrive.
+
+    Parameters
+    ----------
+    on_hand : float or array-like of shape (n_series,), default=0
+        Units on the shelf. Below 0 are backorders, where demand waits.
+    on_order : array-like of shape (n_series, n_periods), default=None
+        Units that arrive when the first coming period begins, the second, …
+
+    Examples
+    --------
+    >>> from unmet.inventory import StockState
+    >>> state = StockState(on_hand=[4, 0], on_order=[[0, 6], [2, 0]])
+    >>> state.position
+    array([10.,  2.])
+    """
+
+    on_hand: Array
+    on_order: Array
+
+    def __init__(self, on_hand: ArrayLike = 0.0, on_order: ArrayLike | None = None) -> None:
+        shelf = read_numbers("on_hand", on_hand)
+        coming = np.zeros((np.size(shelf), 0)) if on_order is None else _matrix(on_order)
+        if np.ndim(shelf) and np.size(shelf) != len(coming):
+            raise InvalidInput(
+                f"on_order must have a row for each of {np.size(shelf):,} series, "
+                f"got {len(coming):,}."
+            )
+        object.__setattr__(self, "on_hand", np.array(expand("on_hand", shelf, len(coming))))
+        object.__setattr__(self, "on_order", coming)
+
+    @property
+    def n_series(self) -> int:
+        """How many series."""
+        return int(self.on_hand.size)
+
+    @property
+    def position(self) -> Array:
+        """Stock on hand and all that is on its way."""
+        return np.asarray(self.on_hand + self.on_order.sum(axis=1))
+
+    def arrivals(self, n_periods: int) -> Array:
+        """Units that arrive in each of the coming periods, (n_series, n_periods)."""
+        found = np.zeros((self.n_series, n_periods))
+        width = min(n_periods, self.on_order.shape[1])
+        found[:, :width] = self.on_order[:, :width]
+        return found
+
+    def check(self, rules: SupplyRules, n_series: int) -> None:
+        """Refuse a state that does not fit the rules, in one sentence."""
+        if self.n_series != n_series:
+            raise InvalidInput(
+                f"state must have one entry for each of {n_series:,} series, got {self.n_series:,}."
+            )
+        if rules.unmet == "lost" and (self.on_hand < 0).any():
+            raise InvalidInput(
+                "on_hand must be 0 or more where unmet demand is lost, "
+                f"got {self.on_hand[self.on_hand < 0][0]:g}."
+            )
+
+
+def _matrix(value: ArrayLike) -> Array:
+    found = np.asarray(value, dtype=np.float64)
+    if found.ndim != 2:
+        raise InvalidInput(
+            "on_order must have a row for each series and a column for each coming period, "
+            f"got {found.ndim} dimensions."
+        )
+    read_array("on_order", found.ravel())
+    if (found < 0).any():
+        raise InvalidInput(f"on_order must be 0 or more, got {found[found < 0][0]:g}.")
+    return found
+
+
+# --- Shelves that fill and empty: one period of many series, and of many copies of them, at once.
+
+
+class Shelves:
+    """Stock by the number of periods that it can still be sold, the oldest first.
+
+    Parameters
+    ----------
+    on_hand : ndarray of shape (n_series, …)
+        Units on the shelf; below 0 are backorders. Further axes are copies of the series, such as
+        sample paths or policies. What is there is taken to be fresh.
+    rules : SupplyRules
+
+    Attributes
+    ----------
+    stock : ndarray of shape (n_series, …, n_ages)
+    owed : ndarray of shape (n_series, …)
+        Backorders; nothing where unmet demand is lost.
+    sold, unmet : ndarray of shape (n_series, …)
+        Demand of the last period that was met when it came up, and that was not.
+    spoiled : ndarray of shape (n_series, …)
+        Units at its end that cannot be sold any more.
+    """
+
+    def __init__(self, on_hand: Array, rules: SupplyRules) -> None:
+        on_hand = np.asarray(on_hand, dtype=np.float64)
+        self.rules = rules
+        self._lost = rules.unmet == "lost"
+        n_series = on_hand.shape[0]
+        ages = 1
+        self._fresh = None
+        if rules.shelf_life is not None:
+            life = rules.whole("shelf_life", n_series)
+            ages = int(life.max())
+            if (life != ages).any():  # the place of fresh units differs
+                marks = np.arange(ages) == life[:, None] - 1
+                self._fresh = marks.reshape(n_series, *(1,) * (on_hand.ndim - 1), ages)
+        self.stock = np.zeros((*on_hand.shape, ages))
+        self.owed = np.zeros(on_hand.shape)
+        self.deliver(np.maximum(on_hand, 0.0))
+        if not self._lost:
+            self.owed = np.maximum(-on_hand, 0.0)
+
+    @property
+    def on_hand(self) -> Array:
+        """Units on the shelves, less what is owed."""
+        return np.asarray(self.left - self.owed)
+
+    @property
+    def left(self) -> Array:
+        """Units on the shelves."""
+        return np.asarray(self.stock.sum(axis=-1))
+
+    def deliver(self, units: Array) -> None:
+        """Put fresh units on the shelves, after what is owed was served."""
+        if not self._lost:
+            served = np.minimum(self.owed, units)
+            self.owed = self.owed - served
+            units = units - served
+        if self._fresh is None:
+            self.stock[..., -1] += units
+        else:
+            self.stock += self._fresh * np.asarray(units)[..., None]
+
+    def sell(self, demand: Array) -> None:
+        """Meet the demand of a period, the oldest units first; then a period has passed."""
+        if self.rules.lasting:
+            there = self.stock[..., 0]
+            sold = np.minimum(there, demand)
+            left = there - sold
+            self.stock = left[..., None]
+            unmet, spoiled = demand - sold, np.zeros_like(left)
+        else:
+            unmet = np.array(np.broadcast_to(demand, self.stock.shape[:-1]), dtype=np.float64)
+            rest = np.zeros_like(self.stock)
+            for age in range(self.stock.shape[-1]):
+                there = self.stock[..., age]
+                sold = np.minimum(there, unmet)
+                unmet -= sold
+                if age:
+                    np.subtract(there, sold, out=rest[..., age - 1])
+                else:
+                    spoiled = there - sold
+            self.stock, sold = rest, demand - unmet
+        if not self._lost:
+            self.owed = self.owed + unmet
+        self.sold, self.unmet, self.spoiled = sold, unmet, spoiled
+
+    def cost(self) -> Array:
+        """Evaluate the last period, orders aside."""
+        axes = (slice(None), *(None,) * (self.sold.ndim - 1))
+        n_series = self.sold.shape[0]
+        holding, shortage, waste = (
+            self.rules.rows(name, n_series)[axes] for name in ("holding", "shortage", "waste")
+        )
+        short = self.unmet if self._lost else self.owed
+        return np.asarray(holding * self.left + shortage * short + waste * self.spoiled)

@@ -1,0 +1,642 @@
+"""A table of sales as a panel: a matrix of series × days, with what is known of each day.
+
+Days without a row are unknown, not zero, unless the table itself says that zeros were left out.
+What is known beforehand reaches as far as the table of coming days does.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.arrays import Array
+from unmet.errors import InvalidInput, SolverFailure
+from unmet.tables.encoding import as_categories
+from unmet.tables.reading import as_polars, date_form, numbers, read_dates, read_flags
+from unmet.tables.schema import Schema
+from unmet.validation import OneOf
+
+if TYPE_CHECKING:
+    import polars
+
+Places = NDArray[np.intp]
+"""Places of series or days in a panel."""
+GAPS = ("auto", "missing", "zero")
+"""What days without a row are: found out, unknown, or days on which nothing was sold."""
+_MIN_GAPS = 0.05  # of the days between first and last row of a series, to speak of gaps at all
+_SPARSEST = 1 / 3  # of the days must have rows of some series
+_WEEK = 7
+_NAMED = 10  # columns that a note names
+_LONGER = {360: "years", 88: "quarters", 27: "months"}  # by the days from one to the next
+_SEASONS = 400  # days from which seasons can be told
+_OWN_PERIODS = 28  # of a series whose own sales say how much it can sell
+MAX_TIMES = 10.0
+"""The largest sales of the past are not exceeded by more in what is expected of a period: whatever
+model says more is wrong."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Series × days.
+
+    Attributes
+    ----------
+    observed : ndarray of shape (n_series, n_days)
+        Sales; NaN where there is no row.
+    hidden : ndarray of shape (n_series, n_days) or None
+        1 where the day sold out, 0 where all demand was seen, NaN where nobody knows; probabilities
+        where `drawn` is given. None where nobody knows anything.
+    first_day : datetime.date
+    step : int
+        Days from one column to the next: 1, or 7 where there is one row a week.
+    group : ndarray of shape (n_series,) or None
+        Series that are similar share a number.
+    static : mapping of str to ndarray of shape (n_series,)
+        Categories of series, as whole numbers.
+    known : mapping of str to ndarray of shape (n_series, n_days + n_coming)
+        What is known beforehand of each day, such as prices; NaN where it is not.
+    categories : tuple of str
+        Those of `known` that are numbers of categories.
+    price : str or None
+        The one of `known` that is a price.
+    keys : polars.DataFrame or None
+        The columns that tell series apart, a row for each series.
+    planned : ndarray of bool, shape (n_series,)
+        Series that orders are for: those that are new, or still sold at the end.
+    drawn : ndarray of shape (n_draws, n_series, n_days) or None
+        Demand that is drawn from what the hours of each day say of it, where somebody read those.
+    """
+
+    observed: Array
+    hidden: Array | None
+    first_day: datetime.date
+    step: int = 1
+    group: Places | None = None
+    static: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    known: Mapping[str, Array] = field(default_factory=dict)
+    categories: tuple[str, ...] = ()
+    price: str | None = None
+    keys: polars.DataFrame | None = None
+    planned: NDArray[np.bool_] | None = None
+    drawn: Array | None = None
+
+    @property
+    def n_series(self) -> int:
+        """How many series."""
+        return int(self.observed.shape[0])
+
+    @property
+    def n_days(self) -> int:
+        """How many days, those without rows included."""
+        return int(self.observed.shape[1])
+
+    def date(self, day: Places) -> NDArray[np.datetime64]:
+        """Dates of days, those to come included."""
+        return np.datetime64(self.first_day, "D") + np.asarray(day) * self.step
+
+    def until(self, n_days: int) -> Panel:
+        """Keep what was known after so many days; what is known beforehand stays."""
+        hidden = None if self.hidden is None else self.hidden[:, :n_days]
+        drawn = None if self.drawn is None else self.drawn[:, :, :n_days]
+        return replace(self, observed=self.observed[:, :n_days], hidden=hidden, drawn=drawn)
+
+    @property
+    def imputed(self) -> NDArray[np.bool_]:
+        """Days that sold out, surely or perhaps: those whose demand is not what was sold."""
+        if self.hidden is None:
+            return np.zeros(self.observed.shape, dtype=np.bool_)
+        return np.asarray(self.hidden > 0)
+
+    @property
+    def tells_seasons(self) -> bool:
+        """Whether the past is long enough to tell seasons."""
+        return self.n_days * self.step > _SEASONS
+
+    @property
+    def open_weekdays(self) -> NDArray[np.bool_]:
+        """Days of the cycle on which there has ever been a row, by day % cycle."""
+        cycle = _WEEK if self.step == 1 else 1
+        seen = ~np.isnan(self.observed).all(axis=0)
+        found = np.zeros(cycle, dtype=np.bool_)
+        np.logical_or.at(found, np.arange(seen.size) % cycle, seen)
+        return found if self.n_days >= 2 * cycle else np.ones(cycle, dtype=np.bool_)
+
+
+@dataclass(frozen=True)
+class DrawnDemand:
+    """What somebody who looked at hours says of days: how likely they sold out, and what was lost.
+
+    Attributes
+    ----------
+    keys : polars.DataFrame
+        A row for each series.
+    first_day : datetime.date
+    chance : ndarray of shape (n_series, n_days)
+        That the day sold out; NaN where nothing is known.
+    lost : ndarray of shape (n_draws, n_series, n_days)
+        Units that were asked for and not sold, drawn.
+    note : str
+    """
+
+    keys: polars.DataFrame
+    first_day: datetime.date
+    chance: Array
+    lost: Array
+    note: str
+
+
+class KnowsHours(Protocol):
+    """Result of looking at the hours of days, such as `unmet.censoring.hours.DetectedStockouts`."""
+
+    def drawn_demand(self, n_draws: int, seed: int = 0) -> DrawnDemand:
+        """Say what the hours say of each day."""
+
+
+def with_hours(panel: Panel, names: Sequence[str], told: DrawnDemand) -> tuple[Panel, list[str]]:
+    """Add what the hours of days say to a panel.
+
+    Parameters
+    ----------
+    panel : Panel
+    names : sequence of str
+        Columns that tell its series apart.
+    told : DrawnDemand
+
+    Returns
+    -------
+    panel : Panel
+        Flags that it has are believed: a day that is known not to have sold out lost nothing.
+    notes : list of str
+    """
+    lacking = [name for name in names if name not in told.keys.columns]
+    if lacking or (not names and told.keys.height > 1):
+        raise InvalidInput(
+            f"hours must tell series apart as the table does, by {', '.join(names) or 'nothing'}; "
+            f"got {', '.join(told.keys.columns)}."
+        )
+    if panel.step != 1:
+        raise InvalidInput("hours can be used where there is one row a day, got one row a week.")
+    place = np.zeros(panel.n_series, dtype=np.intp)
+    if names:
+        assert panel.keys is not None
+        wanted = panel.keys.select(as_categories(panel.keys[name]).alias(name) for name in names)
+        given = told.keys.select(as_categories(told.keys[name]).alias(name) for name in names)
+        known = {row: number for number, row in enumerate(given.iter_rows())}
+        if len(known) < given.height:
+            raise InvalidInput(
+                f"hours must have one series for each of {', '.join(names)}, got several: the "
+                "table tells fewer apart."
+            )
+        place = np.array([known.get(row, -1) for row in wanted.iter_rows()], dtype=np.intp)
+    shift = (told.first_day - panel.first_day).days
+    day = np.arange(panel.n_days) - shift
+    there = (day >= 0) & (day < told.chance.shape[1])
+    cells = np.ix_(place >= 0, there)
+    chance = np.full(panel.observed.shape, np.nan)
+    chance[cells] = told.chance[np.ix_(place[place >= 0], day[there])]
+    lost = np.zeros((told.lost.shape[0], *panel.observed.shape))
+    for draw, values in zip(lost, told.lost, strict=True):
+        draw[cells] = np.nan_to_num(values[np.ix_(place[place >= 0], day[there])])
+    if np.isnan(chance[~np.isnan(panel.observed)]).all():
+        raise InvalidInput("hours must be of days and series of the table, got none of them.")
+    if panel.hidden is not None:
+        chance = np.where(np.isnan(panel.hidden), chance, panel.hidden)
+        lost[:, panel.hidden == 0.0] = 0.0
+    chance = np.where(np.isnan(panel.observed), np.nan, chance)
+    notes = [told.note]
+    without = int((place < 0).sum())
+    if without:
+        notes.append(f"Of {without:,} of {panel.n_series:,} series there are no hours.")
+    return replace(panel, hidden=chance, drawn=panel.observed + lost), notes
+
+
+def read_panel(
+    table: polars.DataFrame,
+    schema: Schema,
+    *,
+    coming: Any = None,
+    n_coming: int = 0,
+    gaps: str = "auto",
+) -> tuple[Panel, list[str]]:
+    """Read a panel from a table.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+    schema : Schema
+    coming : table, optional
+        What is known of coming days: a date column, columns of series or some of them, and
+        features. Series that only it has are new.
+    n_coming : int
+        Coming days that matter, lead time included.
+    gaps : {"auto", "missing", "zero"}
+
+    Returns
+    -------
+    panel : Panel
+    notes : list of str
+    """
+    import polars as pl
+
+    OneOf(*GAPS)("gaps", gaps)
+    notes: list[str] = []
+    dates = read_dates(table, schema.date)
+    later = None if coming is None else _coming_rows(as_polars(coming), schema, table)
+    keys, codes = _number_series(table, schema.series, later)
+    first, last = dates.min(), dates.max()
+    assert isinstance(first, datetime.date)
+    assert isinstance(last, datetime.date)
+    step = _step(dates, schema.date)
+    day = ((dates - first).dt.total_days() // step).to_numpy().astype(np.intp)
+    n_days = (last - first).days // step + 1
+    place = codes * n_days + day
+    repeated = np.flatnonzero(np.diff(np.sort(place)) == 0)
+    if repeated.size:
+        where = np.sort(place)[repeated[0]]
+        raise InvalidInput(
+            f"Each series must have one row a {_unit(step)}, got several of "
+            f"{_day(first, where % n_days, step)}{_called(keys, int(where // n_days))}: add them "
+            "up, or name the columns that tell them apart (--series)."
+        )
+    sales = numbers(table, schema.sales, "sales")
+    if np.isinf(sales).any():
+        raise InvalidInput(f"sales must be finite, got inf in column {schema.sales!r}.")
+    negative = int((sales < 0).sum())
+    if negative:
+        notes.append(f"{_rows(negative)} with sales below 0 count as 0.")
+        sales = np.maximum(sales, 0.0)
+    if np.isnan(sales).all():
+        raise InvalidInput(f"sales must have numbers, got none in column {schema.sales!r}.")
+    absent = int(np.isnan(sales).sum())
+    if absent:
+        notes.append(f"{_rows(absent)} without a number in {schema.sales!r} count as unknown.")
+
+    n_series = keys.height if keys.width else 1
+    shape = (n_series, n_days)
+    observed = np.full(shape, np.nan)
+    observed[codes, day] = sales
+    hidden = _hidden(table, schema, sales, notes)
+    told = None
+    if hidden is not None:
+        told = np.full(shape, np.nan)
+        told[codes, day] = hidden
+    observed, told = _fill_gaps(observed, told, gaps, _unit(step), notes)
+    known, categories = _known(
+        table, later, schema, (codes, day), first, step, (n_series, n_days + n_coming), keys, notes
+    )
+    static = _static(table, schema, codes, n_series, later, keys)
+    planned = _planned(observed, _unit(step), notes)
+    group = _similar(observed, static)
+    price = schema.price if schema.price in known else None
+    out_of = keys if keys.width else pl.DataFrame()
+    return Panel(
+        observed, told, first, step, group, static, known, categories, price, out_of, planned
+    ), notes
+
+
+def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) -> None:
+    """Refuse what sales of the past cannot explain, whichever model expects it.
+
+    Parameters
+    ----------
+    panel : Panel
+    series, expected : ndarray of shape (n_rows,)
+        What is expected, or ordered before lots, of single periods.
+    advice : str
+        What to do about it, the end of a sentence.
+
+    Raises
+    ------
+    SolverFailure
+        Where it is not a number, or more than `MAX_TIMES` times the largest sales of the series;
+        of a series that is new or short, of the largest of similar ones too.
+    """
+    seen = ~np.isnan(panel.observed)
+    own = np.where(seen, panel.observed, 0.0).max(axis=1, initial=0.0)
+    group = np.zeros(panel.n_series, np.intp) if panel.group is None else panel.group
+    alike = np.zeros(int(group.max(initial=0)) + 1)
+    np.maximum.at(alike, group, own)
+    alike = np.where(alike > 0, alike, own.max(initial=0.0) or 1.0)  # where nothing was ever sold
+    short = (seen.sum(axis=1) < _OWN_PERIODS) | (own <= 0)
+    largest = np.where(short, np.maximum(own, alike[group]), own)
+    wrong = ~(expected <= MAX_TIMES * largest[series])
+    if not wrong.any():
+        return
+    place = int(np.argmax(np.where(wrong, expected / largest[series], -1.0)))
+    who = int(series[place])
+    of = " or similar ones" if short[who] else ""
+    called = "" if panel.keys is None else _called(panel.keys, who)
+    others = np.unique(series[wrong]).size - 1
+    more = f" (and of {others:,} more series)" if others else ""
+    look = "check the table of coming days (--future), or " if panel.known else ""
+    raise SolverFailure(
+        f"Demand of a {_unit(panel.step)} must not be expected above {MAX_TIMES:g} times the "
+        f"largest sales of the series{of}, which are {largest[who]:,.6g}{called}, got "
+        f"{expected[place]:,.6g}{more}, so no orders were made: {look}{advice}."
+    )
+
+
+# --- Series and days.
+
+
+def _number_series(
+    table: polars.DataFrame, names: Sequence[str], later: polars.DataFrame | None
+) -> tuple[polars.DataFrame, Places]:
+    """Series in the order of their names, and the number of each row's."""
+    import polars as pl
+
+    if not names:
+        return pl.DataFrame(), np.zeros(table.height, dtype=np.intp)
+    for name in names:
+        if table[name].null_count():
+            raise InvalidInput(
+                f"series must have a value in every row, got none in "
+                f"{_rows(table[name].null_count())} of column {name!r}."
+            )
+    own = table.select(names)
+    text = own.select(as_categories(own[name]).alias(name) for name in names)
+    both = own.select(names).with_columns(text[name].alias(f"\0{name}") for name in names)
+    each = both.unique(subset=[f"\0{name}" for name in names], keep="any")
+    if later is not None and set(names) <= set(later.columns):
+        new = later.select(names)
+        written = new.select(as_categories(new[name]).alias(f"\0{name}") for name in names)
+        given = [new[name].cast(own[name].dtype, strict=False).alias(name) for name in names]
+        added = pl.DataFrame([*given, *written]).select(each.columns)
+        each = pl.concat([each, added]).unique(
+            subset=[f"\0{name}" for name in names], keep="first", maintain_order=True
+        )
+    hidden = [f"\0{name}" for name in names]
+    each = each.sort([*names, *hidden]).with_row_index("\0code")
+    codes = both.select(hidden).join(each, on=hidden, how="left", maintain_order="left")["\0code"]
+    return each.select(*names, *hidden), codes.to_numpy().astype(np.intp)
+
+
+def _step(dates: polars.Series, name: str) -> int:
+    """Days from one column to the next: 1, or 7 where all dates are whole weeks apart."""
+    days = np.unique(dates.to_physical().to_numpy())
+    if days.size < 2:
+        return 1
+    apart = int(np.gcd.reduce(np.diff(days)))
+    step = _WEEK if apart % _WEEK == 0 else 1
+    share = days.size / ((days[-1] - days[0]) // step + 1)
+    if share < _SPARSEST:
+        usual = int(np.median(np.diff(days)))
+        words = next((each for most, each in _LONGER.items() if usual >= most), None)
+        if words is not None:
+            raise InvalidInput(
+                f"date must be days or weeks, got {words} in column {name!r}: give the rows of "
+                "days or weeks that they were added up from."
+            )
+        raise InvalidInput(
+            f"date must be days or weeks of which most have rows, got rows on {share:.0%} of "
+            f"them in column {name!r}: add up what belongs to the same week."
+        )
+    return step
+
+
+def _fill_gaps(
+    observed: Array, hidden: Array | None, gaps: str, unit: str, notes: list[str]
+) -> tuple[Array, Array | None]:
+    """Decide what days or weeks without a row are, between the first and last of each series."""
+    seen = ~np.isnan(observed)
+    n_days = observed.shape[1]
+    first = np.where(seen.any(axis=1), seen.argmax(axis=1), n_days)
+    last = n_days - 1 - seen[:, ::-1].argmax(axis=1)
+    day = np.arange(n_days)
+    anywhere = seen.any(axis=0)  # a day without any row is a closed day
+    inside = (day > first[:, None]) & (day < last[:, None]) & anywhere
+    empty = inside & ~seen
+    n_empty, n_inside = int(empty.sum()), int(inside.sum())
+    if not n_empty:
+        return observed, hidden
+    values = observed[seen]
+    whole = bool((values == np.round(values)).all())
+    # where one is sold on many days, none is sold on some: such rows were left out
+    left_out = whole and not (values == 0).any() and float((values == 1).mean()) > _MIN_GAPS
+    as_zero = gaps == "zero" or (gaps == "auto" and left_out and n_empty > _MIN_GAPS * n_inside)
+    one = n_empty == 1
+    count = f"{n_empty:,} {unit}{'' if one else 's'} without a row count{'s' if one else ''}"
+    if as_zero:
+        why = "" if gaps == "zero" else ", because no row has 0 and many have 1"
+        notes.append(f"{count} as 0 sold{why}.")
+        hidden = None if hidden is None else np.where(empty, 0.0, hidden)
+        return np.where(empty, 0.0, observed), hidden
+    if n_empty > _MIN_GAPS * n_inside or gaps == "auto":
+        notes.append(
+            f"{count} as unknown, not as 0; if nothing was sold then, say so (--gaps zero)."
+        )
+    return observed, hidden
+
+
+def _planned(observed: Array, unit: str, notes: list[str]) -> NDArray[np.bool_]:
+    """Leave out series that have had no row for 28 days or weeks; those without any are new."""
+    seen = ~np.isnan(observed)
+    ended = seen.any(axis=1) & ~seen[:, -4 * _WEEK :].any(axis=1)
+    if ended.any():
+        count = "1 series has" if ended.sum() == 1 else f"{int(ended.sum()):,} series have"
+        notes.append(f"{count} no row in the last {4 * _WEEK} {unit}s and no orders.")
+    return np.asarray(~ended)
+
+
+# --- What is known of days and of series.
+
+
+def _hidden(
+    table: polars.DataFrame, schema: Schema, sales: Array, notes: list[str]
+) -> Array | None:
+    """1 where a row sold out, by its flag or by its stock."""
+    found: Array | None = None
+    if schema.stock is not None:
+        stock = numbers(table, schema.stock, "stock")
+        below = int((stock < sales).sum())
+        if below:
+            notes.append(
+                f"{_rows(below)} with stock below sales in {schema.stock!r} count as sold out."
+            )
+        found = np.where(np.isnan(stock), np.nan, (sales >= stock).astype(np.float64))
+    if schema.sold_out is not None:
+        flags = read_flags(table, schema.sold_out, schema.sold_out_opposite)
+        found = flags if found is None else np.where(np.isnan(flags), found, flags)
+    if found is None or np.isnan(found).all():
+        return None
+    return np.where(np.isnan(sales), np.nan, found)
+
+
+def _coming_rows(
+    coming: polars.DataFrame, schema: Schema, table: polars.DataFrame
+) -> polars.DataFrame:
+    """Rows of coming days, with their dates read as those of the table."""
+    if schema.date not in coming.columns:
+        raise InvalidInput(
+            f"future must have the date column {schema.date!r}, got {', '.join(coming.columns)}."
+        )
+    dates = read_dates(coming, schema.date, date_form(table, schema.date))
+    return coming.with_columns(dates.alias(schema.date))
+
+
+def _known(
+    table: polars.DataFrame,
+    later: polars.DataFrame | None,
+    schema: Schema,
+    places: tuple[Places, Places],
+    first: datetime.date,
+    step: int,
+    shape: tuple[int, int],
+    keys: polars.DataFrame,
+    notes: list[str],
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Matrices of what is known beforehand, and which of them are categories.
+
+    A column that coming days lack is left out.
+    """
+    import polars as pl
+
+    there = () if later is None else later.columns
+    lacking = [name for name in schema.known if name not in there]
+    if lacking:
+        more = f" and {len(lacking) - _NAMED:,} more" if len(lacking) > _NAMED else ""
+        listed = ", ".join(lacking[:_NAMED]) + more
+        were, they = ("is", "it") if len(lacking) == 1 else ("are", "they")
+        notes.append(
+            f"{listed} {were} not used, because nothing says what {they} will be on the coming "
+            "days; give a table that does (--future)."
+        )
+    found: dict[str, Array] = {}
+    categories: list[str] = []
+    names = [name for name in schema.known if name in there]
+    if later is None or not names:
+        return found, ()
+    day = ((later[schema.date].cast(pl.Date) - first).dt.total_days().to_numpy() // step).astype(
+        np.intp
+    )
+    inside = (day >= 0) & (day < shape[1])
+    shared = [name for name in schema.series if name in later.columns]
+    owner = _owners(later, shared, keys, shape[0])
+    for name in names:
+        both = [table[name], later[name]]
+        if all(each.dtype.is_numeric() or each.dtype == pl.Boolean for each in both):
+            past, next_days = (numbers(pl.DataFrame([each]), name, "known_future") for each in both)
+        else:
+            text = [as_categories(each) for each in both]
+            values = pl.concat(text).unique().sort().to_list()
+            categories.append(name)
+            past, next_days = (
+                each.replace_strict(
+                    values, list(range(len(values))), return_dtype=pl.Float64
+                ).to_numpy()
+                for each in text
+            )
+        matrix = np.full(shape, np.nan)
+        matrix[places] = past
+        for row in np.flatnonzero(inside):
+            matrix[owner[row], day[row]] = next_days[row]
+        found[name] = matrix
+    empty = sum(int(np.isnan(each[:, places[1].max() + 1 :]).sum()) for each in found.values())
+    if empty:
+        notes.append(f"The table of coming days leaves {empty:,} values open.")
+    return found, tuple(categories)
+
+
+def _owners(
+    later: polars.DataFrame, shared: Sequence[str], keys: polars.DataFrame, n_series: int
+) -> list[Any]:
+    """Places of the series that each row of coming days speaks of: all, where it names none."""
+    if not shared:
+        return [slice(None)] * later.height
+    own = keys.select(f"\0{name}" for name in shared)
+    where: dict[tuple[Any, ...], list[int]] = {}
+    for place, row in enumerate(own.iter_rows()):
+        where.setdefault(row, []).append(place)
+    asked = later.select(as_categories(later[name]).alias(name) for name in shared)
+    nobody: list[int] = []
+    assert n_series
+    return [where.get(row, nobody) for row in asked.iter_rows()]
+
+
+def _static(
+    table: polars.DataFrame,
+    schema: Schema,
+    codes: Places,
+    n_series: int,
+    later: polars.DataFrame | None,
+    keys: polars.DataFrame,
+) -> dict[str, NDArray[np.int64]]:
+    """Categories of series as numbers, −1 where unknown: columns that never change, and parts."""
+    import polars as pl
+
+    found: dict[str, NDArray[np.int64]] = {}
+    if n_series < 2:
+        return found
+    if len(schema.series) > 1:
+        for name in schema.series:
+            text = keys[f"\0{name}"]
+            found[name] = (text.rank("dense").to_numpy() - 1).astype(np.int64)
+    for name in schema.static:
+        text = as_categories(table[name])
+        values = text.unique().sort().to_list()
+        number = text.replace_strict(values, list(range(len(values))), return_dtype=pl.Int64)
+        own = np.full(n_series, -1, dtype=np.int64)
+        own[codes] = number.to_numpy()
+        if later is not None and name in later.columns and set(schema.series) <= set(later.columns):
+            told = as_categories(later[name]).replace_strict(
+                values, list(range(len(values))), default=-1, return_dtype=pl.Int64
+            )
+            for places, value in zip(
+                _owners(later, schema.series, keys, n_series), told, strict=True
+            ):
+                own[places] = value
+        found[name] = own
+    return found
+
+
+def _similar(observed: Array, static: Mapping[str, NDArray[np.int64]]) -> Places | None:
+    """Series that share the category which says most about levels; None where none says much.
+
+    By the share of the variance of log-levels between series that lies between categories, as
+    adjusted for their number.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        count = (~np.isnan(observed)).sum(axis=1)
+        level = np.log(np.nansum(observed, axis=1) / count)
+    known = np.isfinite(level)
+    if known.sum() < 4 or not static:
+        return None
+    value = level[known] - level[known].mean()
+    total = float(value @ value) / (value.size - 1)
+    best, group = 0.1, None
+    for codes in static.values():
+        _, label = np.unique(codes[known], return_inverse=True)
+        size = np.bincount(label)
+        if size.size > value.size / 2 or size.size < 2:
+            continue
+        rest = value - (np.bincount(label, weights=value) / size)[label]
+        explained = 1.0 - float(rest @ rest) / (value.size - size.size) / max(total, 1e-300)
+        if explained > best:
+            best, group = explained, np.unique(codes, return_inverse=True)[1]
+    return None if group is None else group.astype(np.intp)
+
+
+# --- Labels.
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _unit(step: int) -> str:
+    return "day" if step == 1 else "week"
+
+
+def _day(first: datetime.date, place: int, step: int) -> str:
+    return str(first + datetime.timedelta(days=int(place) * step))
+
+
+def _called(keys: polars.DataFrame, place: int) -> str:
+    names = [name for name in keys.columns if not name.startswith("\0")]
+    words = [f"{name} {keys[name][place]}" for name in names]
+    return f" for {', '.join(words)}" if words else ""

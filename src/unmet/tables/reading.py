@@ -1,0 +1,929 @@
+"""Tables: from files or from memory, and what their rows say; each complaint one sentence.
+
+Text files (`dialect` says what they mean), Excel and Parquet; dates recognised whatever they look
+like; and the schema of columns beside features: observations, costs, flags, stock and dates.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, Any
+from xml.parsers import expat
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.arrays import Array
+from unmet.data.bundled import MONTHS, WEEKDAYS
+from unmet.errors import InvalidInput, Unsupported
+from unmet.files import check_zip
+from unmet.rows import STOCK_SLACK
+from unmet.tables.dialect import (
+    YEARS,
+    Dialect,
+    beyond_calendars,
+    check_names,
+    find_header,
+    one_line,
+    read_text,
+    with_types,
+)
+from unmet.validation import is_missing
+
+if TYPE_CHECKING:
+    import polars
+
+
+# --- Tables of any kind as polars, the kind in which plans are made.
+
+
+def as_polars(table: Any) -> polars.DataFrame:
+    """Take a table of pandas, polars or pyarrow as one of polars.
+
+    Column by column, since polars itself needs pyarrow to read pandas.
+    """
+    import polars as pl
+    import polars.selectors as cs
+
+    if isinstance(table, pl.DataFrame):
+        return table.with_columns(cs.float().fill_nan(None))
+    try:
+        frame = nw.from_native(table, eager_only=True)
+    except TypeError:
+        raise Unsupported(
+            f"table must be a table of pandas, polars or pyarrow in memory, "
+            f"got {type(table).__name__}."
+        ) from None
+    return pl.DataFrame({str(name): _column(frame[name], name) for name in frame.columns})
+
+
+def kind_of(table: Any) -> str:
+    """Name the library that a table is of, such as "pandas"."""
+    return str(nw.from_native(table, eager_only=True).implementation.value)
+
+
+def like_table(frame: polars.DataFrame, kind: str) -> Any:
+    """Give a frame as the kind of table that was handed over.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+    kind : str
+        As `kind_of` gives it.
+    """
+    import polars as pl
+
+    namespace = nw.Implementation(kind).to_native_namespace()
+    if namespace is pl:
+        return frame
+    columns = {
+        name: frame[name].to_list() if frame[name].dtype == pl.String else frame[name].to_numpy()
+        for name in frame.columns
+    }
+    return nw.from_dict(columns, native_namespace=namespace).to_native()
+
+
+def _column(column: Any, name: Any) -> Any:
+    import polars as pl
+
+    if column.dtype.is_float():
+        return pl.Series(column.to_numpy()).fill_nan(None)
+    if column.dtype.is_integer() and not column.is_null().any():
+        return pl.Series(column.to_numpy())
+    entries = [None if is_missing(each) else each for each in column.to_list()]
+    try:
+        return pl.Series(entries)
+    except (TypeError, pl.exceptions.PolarsError):
+        kinds = sorted({type(each).__name__ for each in entries if each is not None})
+        raise InvalidInput(
+            f"A column must hold one kind of value, got {' and '.join(kinds)} in {str(name)!r}."
+        ) from None
+
+
+def require_columns(table: polars.DataFrame, names: Iterable[str | None], field: str) -> None:
+    """Refuse a table that lacks a column, with the names it has."""
+    for name in names:
+        if name is not None and name not in table.columns:
+            known = ", ".join(table.columns[:20]) + (", …" if table.width > 20 else "")
+            raise InvalidInput(
+                f"{field} must name columns of the table, got {name!r}; it has {known}."
+            )
+
+
+def numbers(
+    table: polars.DataFrame, name: str, field: str
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Column of numbers; missing ones are NaN, text is refused with the first such row."""
+    import polars as pl
+
+    column = table[name]
+    if column.dtype == pl.Boolean or column.dtype.is_numeric() or column.dtype == pl.Null:
+        return column.cast(pl.Float64).to_numpy().astype(np.float64)
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        raise InvalidInput(f"{field} must hold numbers, got {column.dtype} in column {name!r}.")
+    text = column.cast(pl.String).str.strip_chars()
+    found = text.cast(pl.Float64, strict=False)
+    wrong = found.is_null() & text.is_not_null()
+    if not wrong.any():
+        return found.to_numpy().astype(np.float64)
+    row = int(wrong.arg_max() or 0)
+    raise InvalidInput(
+        f"{field} must hold numbers, got {column[row]!r} in column {name!r}, row {row}."
+    )
+
+
+# --- Tables from files: text in the usual dialects, Excel, Parquet; each complaint one sentence.
+
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".xlsx", ".parquet", ".pq")
+"""Names of files that `read_table` reads."""
+MAX_CELLS = 500_000_000
+"""Cells that a Parquet file may hold: a few bytes can stand for as many rows as they like."""
+MAX_SHEET_CELLS = 50_000_000
+"""Cells in the rectangle around all filled ones of a sheet, which is held whole: 32 bytes each."""
+_MAX_LINES = 1_048_575  # of a sheet below its header
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table as it was read, and as it was written.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        With types.
+    cells : polars.DataFrame or None
+        Of a text file, the same rows as text.
+    dialect : Dialect or None
+        Of a text file.
+    notes : tuple of str
+        What was taken for granted, a sentence each.
+    """
+
+    table: polars.DataFrame
+    cells: polars.DataFrame | None = None
+    dialect: Dialect | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_table(
+    path: str | Path,
+    *,
+    text: Collection[str] = (),
+    decimal: str | None = None,
+    sheet: str | None = None,
+    encoding: str | None = None,
+    most_bytes: int | None = None,
+) -> polars.DataFrame:
+    """Read a table from a CSV, Excel or Parquet file.
+
+    Of a CSV file the encoding (UTF-8, UTF-16, cp1252), lines above the header, the separator
+    (comma, semicolon, tab, bar), the decimal sign, signs between thousands, and dates such as
+    2024-05-31 are recognised; "NA", "NaN", "null" and empty cells are missing values, and lines
+    without any value are no rows. Numbers with a leading zero are names and stay text. Dates in
+    other forms stay text as well, since only a whole column can tell day from month: `read_dates`
+    reads them. Of an Excel file one sheet is read; it may have lines above its header, too.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends in one of `SUFFIXES`.
+    text : collection of str
+        Columns that stay text whatever they look like.
+    decimal : {".", ","}, optional
+        Decimal sign of numbers in text. By default all columns of numbers together tell it: 1.501
+        in a file with 2,5 elsewhere is 1501. Files that cannot tell are refused.
+    sheet : str, optional
+        Name of a sheet of an Excel file; by default the first.
+    encoding : str, optional
+        Encoding of a text file, as Python calls it, where the guess would be wrong.
+    most_bytes : int, optional
+        Larger files are refused.
+
+    Returns
+    -------
+    polars.DataFrame
+        At least one row and one column; NaN has become missing.
+    """
+    return read_file(
+        path, text=text, decimal=decimal, sheet=sheet, encoding=encoding, most_bytes=most_bytes
+    ).table
+
+
+def read_file(
+    path: str | Path,
+    *,
+    text: Collection[str] = (),
+    decimal: str | None = None,
+    sheet: str | None = None,
+    encoding: str | None = None,
+    most_bytes: int | None = None,
+) -> TableFile:
+    """Read a table, and remember how it was written; parameters as for `read_table`.
+
+    Returns
+    -------
+    TableFile
+    """
+    file = Path(path)
+    if file.is_dir():
+        raise InvalidInput(f"{file} must be a CSV, Excel or Parquet file, got a folder.")
+    if not file.exists():
+        raise InvalidInput(
+            f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
+        )
+    if not file.name.lower().endswith(SUFFIXES):
+        raise InvalidInput(f"{file} must end in one of {', '.join(SUFFIXES)}.")
+    size = file.stat().st_size
+    if most_bytes is not None and size > most_bytes:
+        raise InvalidInput(
+            f"{file.name} must not be larger than {most_bytes / 1e6:,.0f} MB, "
+            f"got {size / 1e6:,.1f} MB."
+        )
+    if size == 0:
+        raise InvalidInput(f"{file} must hold a table, got an empty file.")
+    excel, parquet = (file.name.lower().endswith(kind) for kind in (".xlsx", (".parquet", ".pq")))
+    if sheet is not None and not excel:
+        raise InvalidInput(f"sheet (--sheet) is only used of Excel files, got {file}.")
+    if encoding is not None and (excel or parquet):
+        raise InvalidInput(f"encoding (--encoding) is only used of text files, got {file}.")
+    if parquet:
+        found = TableFile(_read_parquet(file))
+    elif excel:
+        found = _read_excel(file, text, decimal, sheet)
+    else:
+        table, cells, dialect, notes = read_text(file, text, decimal, encoding)
+        found = TableFile(table, cells, dialect, tuple(notes))
+    if not found.table.height:
+        raise InvalidInput(f"{file} must have at least one row below its header, got none.")
+    return replace(found, table=as_polars(found.table))
+
+
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
+_quiet = threading.Lock()
+
+
+@contextmanager
+def _readable(file: Path, kind: str, *more: type[Exception]) -> Iterator[None]:
+    """Turn whatever a reader says of a damaged file into one sentence, and keep it quiet.
+
+    Readers written in Rust may panic: the words of that go to standard error by themselves, past
+    Python, and what reaches us is no `Exception`.
+    """
+    import polars as pl
+
+    remarks = logging.getLogger("fastexcel")  # on cells whose type it cannot tell: they are text
+    level, kept = remarks.level, None
+    try:
+        with _quiet:
+            remarks.setLevel(logging.ERROR)
+            try:
+                kept = os.dup(_STANDARD_ERROR)
+                with open(os.devnull, "wb") as nowhere:
+                    os.dup2(nowhere.fileno(), _STANDARD_ERROR)
+            except OSError:  # there is none, as in a service
+                pass
+            try:
+                yield
+            finally:
+                remarks.setLevel(level)
+                if kept is not None:
+                    os.dup2(kept, _STANDARD_ERROR)
+                    os.close(kept)
+    except pl.exceptions.PanicException:
+        raise InvalidInput(f"{file} cannot be read as {kind}: it is damaged.") from None
+    except Exception as error:
+        if not isinstance(error, (pl.exceptions.PolarsError, *_DAMAGED, *more)):
+            raise
+        raise InvalidInput(f"{file} cannot be read as {kind}: {one_line(error)}.") from None
+
+
+_STANDARD_ERROR = 2
+
+
+def _read_parquet(file: Path) -> polars.DataFrame:
+    import polars as pl
+
+    with _readable(file, "Parquet"):
+        names = pl.read_parquet_schema(file)
+        check_names(file, list(names))
+        rows = int(pl.scan_parquet(file, hive_partitioning=False).select(pl.len()).collect().item())
+        if rows * len(names) > MAX_CELLS:
+            raise InvalidInput(
+                f"{file} must hold at most {MAX_CELLS:,} cells, got {rows:,} rows of "
+                f"{len(names):,} columns."
+            )
+        return pl.read_parquet(file, hive_partitioning=False)
+
+
+def _read_excel(
+    file: Path, text: Collection[str], decimal: str | None, sheet: str | None
+) -> TableFile:
+    """Read one sheet; numbers and dates have types there, and text may be either."""
+    import fastexcel
+    import polars as pl
+
+    # RuntimeError: of zipfile, where a member wants a password
+    with _readable(file, "Excel", fastexcel.FastExcelError, expat.ExpatError, RuntimeError):
+        check_zip(file)
+        sheets = fastexcel.read_excel(file).sheet_names
+        if not sheets:
+            raise InvalidInput(f"{file} must hold a table in a sheet, got no sheet.")
+        if sheet is not None and sheet not in sheets:
+            raise InvalidInput(
+                f"sheet (--sheet) must be one of {', '.join(map(repr, sheets))} in {file}, "
+                f"got {sheet!r}."
+            )
+        how: dict[str, Any] = {"engine": "calamine", "raise_if_empty": False}
+        how["sheet_name"] = sheets[0] if sheet is None else sheet
+        _check_extent(file, how["sheet_name"])
+        # line by line as text, to find the header; counted from the first line of the sheet
+        start = pl.read_excel(
+            file,
+            has_header=False,
+            infer_schema_length=0,
+            drop_empty_rows=False,
+            drop_empty_cols=False,
+            read_options={"n_rows": 200, "skip_rows": 0},
+            **how,
+        )
+        lines = [[(cell or "").strip() for cell in line] for line in start.iter_rows()]
+        filled = [place for place, line in enumerate(lines) if any(line)]
+        if not filled:
+            which = "its first sheet" if sheet is None else f"sheet {sheet!r}"
+            raise InvalidInput(f"{file} must hold a table in {which}, got an empty one.")
+        header = filled[find_header([lines[place] for place in filled]) or 0]
+        check_names(file, lines[header])
+        table = pl.read_excel(
+            file, infer_schema_length=None, read_options={"header_row": header}, **how
+        )
+    notes = []
+    if len(sheets) > 1 and sheet is None:
+        notes.append(
+            f"Of {len(sheets)} sheets in {file.name} the first was read, {sheets[0]!r}; --sheet "
+            "names another."
+        )
+    if header > filled[0]:
+        notes.append(f"The first {header} lines of {file.name} are above the header and not read.")
+    table = table.rename({name: name.strip() for name in table.columns})
+    table, _ = with_types(table.with_columns(_whole_days(table)), text, decimal, str(file))
+    return TableFile(table, notes=tuple(notes))
+
+
+# Cells from A1 to AU1049999, as Excel and its like write them, fit whatever lies between them.
+_FAR = re.compile(
+    rb'<c(?! r="(?:[A-Z]|A[A-U])(?:[0-9]{1,6}|10[0-4][0-9]{4})")[\s/>]|<[^\s<>:]*:c[\s/>]'
+)
+_PLACE = re.compile("([A-Za-z]{0,3})([0-9]{1,7})")
+
+
+def _check_extent(file: Path, sheet: str) -> None:
+    """Refuse a sheet whose filled cells lie in too large a rectangle.
+
+    A reader takes room for all of it at once. It is measured on the cells, in bounded memory: the
+    dimension that a sheet states may be wrong.
+    """
+    with zipfile.ZipFile(file) as archive:
+        keys = {
+            value
+            for name, about in _elements(archive, "workbook.xml")
+            if name == "sheet" and about.get("name") == sheet
+            for key, value in about.items()
+            if key.rpartition(":")[2] == "id"
+        }
+        links = _elements(archive, "workbook.xml.rels")
+        targets = [about.get("Target", "") for _, about in links if about.get("Id") in keys]
+        for target in targets or [".xml"]:
+            part = PurePosixPath(target).name
+            if not any(_FAR.search(tags) for tags in _whole_tags(archive, part)):
+                continue
+            height, width = _extent(_elements(archive, part))
+            if height * width > MAX_SHEET_CELLS:
+                raise InvalidInput(
+                    f"{file} must hold at most {MAX_SHEET_CELLS:,} cells in the rectangle around "
+                    f"all filled ones of sheet {sheet!r}, got {height:,} rows of {width:,} "
+                    "columns: clear cells that lie far away from the table."
+                )
+
+
+def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    """Content of the members whose names end like this, each followed by nothing."""
+    for member in archive.infolist():
+        if member.filename.lower().endswith(part.lower()):
+            with archive.open(member) as stream:
+                yield from iter(partial(stream.read, 1 << 20), b"")
+            yield b""
+
+
+def _whole_tags(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    """Give content in pieces that cut no tag."""
+    rest = b""
+    for piece in _pieces(archive, part):
+        text = rest + piece
+        cut = text.rfind(b"<") if piece else len(text)
+        yield text[:cut]
+        rest = text[cut:]
+
+
+def _elements(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Name, without its prefix, and attributes of every element, in order."""
+    parser, found = None, list[tuple[str, dict[str, str]]]()
+    for piece in _pieces(archive, part):
+        if parser is None:
+            parser = expat.ParserCreate()
+            parser.StartElementHandler = lambda name, about: found.append(
+                (name.rpartition(":")[2], about)
+            )
+        parser.Parse(piece, not piece)
+        yield from found
+        found.clear()
+        parser = parser if piece else None
+
+
+def _extent(elements: Iterable[tuple[str, dict[str, str]]]) -> tuple[int, int]:
+    """Rows and columns of the rectangle around all cells that hold something."""
+    row = column = bottom = right = 0
+    top, left = 10**8, 10**8
+    for name, about in elements:
+        if name in ("row", "c"):
+            place = _PLACE.fullmatch(about.get("r", ""))
+            if name == "row":
+                row, column = row + 1, 0
+            else:
+                column += 1
+            if place is not None:
+                row = int(place[2])
+            if place is not None and place[1]:
+                column = 0
+                for letter in place[1].upper():
+                    column = column * 26 + ord(letter) - ord("A") + 1
+        elif name in ("v", "is"):
+            top, bottom = min(top, row), max(bottom, row)
+            left, right = min(left, column), max(right, column)
+    return max(bottom - top + 1, 0), max(right - left + 1, 0)
+
+
+def write_excel(table: polars.DataFrame, target: Path | IO[bytes]) -> None:
+    """Write one sheet; text stays text, whatever it begins with."""
+    import xlsxwriter
+
+    if table.height > _MAX_LINES:
+        raise InvalidInput(
+            f"A sheet of Excel must have at most {_MAX_LINES:,} rows, got {table.height:,}."
+        )
+    plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    # in memory: otherwise each sheet goes to a temporary file first, and that disk may be full
+    how = {**plain, "nan_inf_to_errors": True, "in_memory": True}
+    with xlsxwriter.Workbook(target, how) as book:
+        table.write_excel(book, "table", autofit=table.height < 10_000)
+
+
+def _whole_days(table: polars.DataFrame) -> list[polars.Series]:
+    """Columns of moments that are dates: Excel knows no other."""
+    import polars as pl
+
+    moments = [column for column in table if column.dtype == pl.Datetime]
+    return [each.dt.date() for each in moments if (each.dt.truncate("1d") == each).all()]
+
+
+# --- Dates: recognised whatever they look like, and turned into calendar features on request.
+
+PARTS = ("weekday", "weekend", "month", "quarter", "day", "season", "trend")
+"""Calendar features: names of weekday and month, whether it is a weekend, the quarter, the day of
+the month, two waves a year, and years since the first training day."""
+
+_FORMATS = (
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"),
+    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %b %y", "%b %d, %Y"),  # the month is told by its name
+)
+_WEEKS = "%G-W%V-%u"
+_WEEK = r"^(\d{4})-?W(\d{2})(?:-?([1-7]))?$"
+_CLOCK = r"[T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?$"
+_YEAR = 365.25
+
+
+def read_dates(table: polars.DataFrame, name: str, form: str | None = None) -> polars.Series:
+    """Column of dates, also from text in one of the usual forms.
+
+    02-Jan-23 and weeks such as 2023-W05 are dates as well; a week is its Monday, a moment the day
+    that the clock showed where it was written, whatever its zone.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+    name : str
+    form : str, optional
+        Form of the text, such as "%d/%m/%Y", where it is known from other rows (`date_form`): it
+        settles what a few rows alone cannot, which is day and which is month.
+
+    Returns
+    -------
+    polars.Series
+        Of dates, none missing.
+    """
+    import polars as pl
+
+    column = table[name]
+    if column.null_count():
+        row = int(column.is_null().arg_max() or 0)
+        raise InvalidInput(
+            f"The date column {name!r} must have a date in every row, got none in "
+            f"{column.null_count():,} rows, first in row {row}."
+        )
+    if column.dtype in (pl.Date, pl.Datetime):
+        beyond = beyond_calendars(column)
+        if beyond.any():
+            row = int(beyond.arg_max() or 0)
+            raise InvalidInput(
+                f"The date column {name!r} must hold dates of the years {YEARS[0]} to {YEARS[1]}, "
+                f"got the year {column.dt.year()[row]} in row {row}."
+            )
+        return column.dt.date() if column.dtype == pl.Datetime else column
+    if column.dtype.is_integer():
+        column = column.cast(pl.String)
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        raise InvalidInput(f"The date column {name!r} must hold dates, got {column.dtype}.")
+    return _parse(_bare(column), name, form)
+
+
+def date_form(table: polars.DataFrame, name: str) -> str | None:
+    """Form of the text of a column of dates; None where it is no text, or several forms fit."""
+    import polars as pl
+
+    if table[name].dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return None
+    fitting = fitting_forms(_bare(table[name]))
+    return next(iter(fitting)) if len(fitting) == 1 else None
+
+
+def dates_as_read(dates: polars.Series, column: polars.Series) -> polars.Series:
+    """Write dates as a column wrote its own, such as 02.01.2023 or 2023-W05.
+
+    Parameters
+    ----------
+    dates : polars.Series
+        To be written.
+    column : polars.Series
+        Dates as they were read: text, numbers such as 20230102, or dates.
+
+    Returns
+    -------
+    polars.Series
+        Of text; of dates where the column has such, or has no single form.
+    """
+    import polars as pl
+
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and not column.dtype.is_integer():
+        return dates
+    text = _bare(column.drop_nulls())
+    fitting = fitting_forms(text)
+    if not fitting:
+        return dates
+    form, known = next(iter(fitting.items()))
+    written = [form, *_SHORTER] if form == _WEEKS else [form, _without_zeros(form)]
+    exact = [each for each in written if (known.dt.strftime(each) == text).all()]
+    return dates.dt.strftime(exact[0] if exact else form)
+
+
+_SHORTER = ("%G-W%V", "%GW%V", "%GW%V%u")  # weeks without a day, or without signs
+
+
+def _without_zeros(form: str) -> str:
+    return form.replace("%d", "%-d").replace("%m", "%-m")
+
+
+def _bare(column: polars.Series) -> polars.Series:
+    """Text without spaces around it and without the time of day."""
+    import polars as pl
+
+    return column.cast(pl.String).str.strip_chars().str.replace(_CLOCK, "")
+
+
+def fitting_forms(text: polars.Series) -> dict[str, polars.Series]:
+    """Forms that fit every row, with the dates; the year 24 is not 2024."""
+    if text.str.contains(_WEEK).all():
+        days = text.str.replace(_WEEK, "${1}-W${2}-${3}").str.replace("-$", "-1")
+        weeks = days.str.to_date(_WEEKS, strict=False)
+        return {} if weeks.null_count() or beyond_calendars(weeks).any() else {_WEEKS: weeks}
+    fitting = {}
+    for form in _FORMATS:
+        dates = text.str.to_date(form, strict=False)
+        if not dates.null_count() and not beyond_calendars(dates).any():
+            fitting[form] = dates
+    return fitting
+
+
+def _parse(text: polars.Series, name: str, known: str | None) -> polars.Series:
+    """Take the one form that fits every row; refuse where day and month could be exchanged."""
+    import polars as pl
+
+    fitting = fitting_forms(text)
+    if known in fitting:
+        return fitting[known].cast(pl.Date)
+    if not fitting:
+        first = text.str.to_date(_FORMATS[0], strict=False)
+        row = int((first.is_null() | beyond_calendars(first)).arg_max() or 0)
+        raise InvalidInput(
+            f"The date column {name!r} must hold dates such as 2024-05-31, "
+            f"got {text[row]!r} in row {row}."
+        )
+    first_form, *others = fitting
+    if not all(fitting[form].equals(fitting[first_form]) for form in others):
+        raise InvalidInput(
+            f"The dates in column {name!r} must tell day from month, such as 2024-05-31, "
+            f"got {text[0]!r}, which fits {' and '.join(fitting)}."
+        )
+    return fitting[first_form].cast(pl.Date)
+
+
+def calendar(dates: polars.Series, part: str, first_day: Any) -> polars.DataFrame:
+    """Columns of one calendar feature.
+
+    Parameters
+    ----------
+    dates : polars.Series
+    part : str
+        One of `PARTS`.
+    first_day : datetime.date
+        Where the trend starts.
+    """
+    import polars as pl
+
+    if part == "weekday":
+        columns = {part: _named(dates.dt.weekday(), WEEKDAYS)}
+    elif part == "month":
+        columns = {part: _named(dates.dt.month(), MONTHS)}
+    elif part == "quarter":
+        columns = {part: _named(dates.dt.quarter(), ("Q1", "Q2", "Q3", "Q4"))}
+    elif part == "weekend":
+        columns = {part: (dates.dt.weekday() >= 6).cast(pl.Float64)}
+    elif part == "day":
+        columns = {part: dates.dt.day().cast(pl.Float64)}
+    elif part == "trend":
+        days = (dates - first_day).dt.total_days()
+        columns = {part: days.cast(pl.Float64) / _YEAR}
+    else:
+        angle = 2.0 * np.pi * dates.dt.ordinal_day().to_numpy() / _YEAR
+        columns = {
+            f"season {wave} {times}": pl.Series(function(times * angle))
+            for times in (1, 2)
+            for wave, function in (("sin", np.sin), ("cos", np.cos))
+        }
+    return pl.DataFrame(columns)
+
+
+def _named(number: polars.Series, names: Any) -> polars.Series:
+    import polars as pl
+
+    return number.replace_strict(range(1, len(names) + 1), names, return_dtype=pl.String)
+
+
+# --- What the rows say beside features: observations, costs, flags, stock and dates.
+
+BAD_ROWS = ("drop", "clip", "refuse")
+"""What may become of rows that cannot be: negative sales, less stock than sales."""
+
+YES = ("true", "yes", "y", "t", "1", "1.0", "ja", "j", "wahr", "oui", "vrai", "sí", "si")
+NO = ("false", "no", "n", "f", "0", "0.0", "nein", "falsch", "non", "faux")
+"""Labels of flags; Excel writes WAHR and VRAI where it speaks German and French."""
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Columns of the rows that can be learned from; None where no column has the field."""
+
+    table: polars.DataFrame
+    observed: Array
+    underage: Array | None
+    overage: Array | None
+    stock: Array | None
+    weight: Array | None
+    flag: Array | None
+    time: NDArray[Any] | None
+    series: NDArray[Any] | None
+    notes: tuple[str, ...]
+
+
+def read_rows(
+    table: polars.DataFrame,
+    observed: str,
+    *,
+    underage: str | None = None,
+    overage: str | None = None,
+    stock: str | None = None,
+    weight: str | None = None,
+    date: str | None = None,
+    flag: str | None = None,
+    opposite: bool = False,
+    series: Sequence[str] = (),
+    bad_rows: str | None = None,
+) -> TableRows:
+    """Take the column of each field, leaving out rows without an observation.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+    observed, underage, overage, stock, weight, date : str or None
+        Names of columns; None where no column has the field.
+    flag : str or None
+        Stock-outs, suspensions, or accepted offers: the truth is at least the observation.
+    opposite : bool
+        Whether the flag says the opposite: true where the truth was seen, such as a failure.
+    series : sequence of str
+        Columns that tell series apart.
+    bad_rows : {"drop", "clip", "refuse"} or None
+        What becomes of rows with negative observations, or with less stock than that; None takes
+        them as they are.
+    """
+    require_columns(table, [observed], "observed")
+    notes: list[str] = []
+    column = table[observed]
+    absent = column.null_count()
+    if absent == table.height:
+        raise InvalidInput(f"observed must have numbers, got none in column {observed!r}.")
+    if absent:
+        count = "1 row has" if absent == 1 else f"{absent:,} rows have"
+        were = "was" if absent == 1 else "were"
+        notes.append(f"{count} no number in {observed!r} and {were} left out.")
+        table = table.filter(column.is_not_null())
+    seen = finite(table, observed, "observed")
+    for name, field in (
+        (underage, "underage_column"),
+        (overage, "overage_column"),
+        (stock, "stock_column"),
+        (weight, "weight_column"),
+        (flag, "the column of flags"),
+        (date, "date"),
+    ):
+        require_columns(table, [name], field)
+    require_columns(table, series, "series")
+    available = None if stock is None else numbers(table, stock, "stock_column")
+    if bad_rows is not None:
+        kept, seen, available = _possible(bad_rows, seen, available, (observed, stock), notes)
+        table = table.filter(kept) if not kept.all() else table
+    time, number = _times(table, date, series, notes)
+    return TableRows(
+        table=table,
+        observed=seen,
+        underage=_positive(table, underage, "underage_column"),
+        overage=_positive(table, overage, "overage_column"),
+        stock=available,
+        weight=_positive(table, weight, "weight_column", or_zero=True),
+        flag=None if flag is None else read_flags(table, flag, opposite),
+        time=time,
+        series=number,
+        notes=tuple(notes),
+    )
+
+
+def _possible(
+    rule: str,
+    seen: Array,
+    stock: Array | None,
+    names: tuple[str, str | None],
+    notes: list[str],
+) -> tuple[NDArray[np.bool_], Array, Array | None]:
+    """Rows to keep, and their observations and stock, where some of them cannot be."""
+    negative = seen < 0
+    least = np.maximum(seen, 0.0)
+    size = np.abs(least) if stock is None else np.fmax(least, np.abs(np.nan_to_num(stock)))
+    short = np.zeros(seen.size, dtype=np.bool_)
+    if stock is not None:
+        short = ~negative & (stock < least - STOCK_SLACK * size)
+    for wrong, kind, clipped in (
+        (negative, f"{names[0]!r} below 0", "0"),
+        (short, f"{names[1]!r} below {names[0]!r}", "what was sold"),
+    ):
+        count = int(wrong.sum())
+        if not count:
+            continue
+        row = int(wrong.argmax())
+        number = seen[row] if stock is None or wrong is negative else stock[row]
+        where = f"{'1 row has' if count == 1 else f'{count:,} rows have'} {kind}"
+        if rule == "refuse":
+            raise InvalidInput(
+                f"bad_rows must be 'drop' or 'clip' where {where} (first row {row} with "
+                f"{number:g}), got 'refuse': the one leaves them out, the other takes them for "
+                f"{clipped}."
+            )
+        done = "left out" if rule == "drop" else f"taken for {clipped}"
+        were = "was" if count == 1 else "were"
+        notes.append(f"{where} (first row {row} with {number:g}) and {were} {done}.")
+    if rule == "clip":
+        return np.ones(seen.size, dtype=np.bool_), least, _at_least(stock, least)
+    kept = ~(negative | short)
+    if not kept.any():
+        raise InvalidInput(f"observed must have possible numbers, got none in {names[0]!r}.")
+    return kept, seen[kept], None if stock is None else stock[kept]
+
+
+def _at_least(stock: Array | None, seen: Array) -> Array | None:
+    """Stock that is not below what was sold; unknown stock stays unknown."""
+    return None if stock is None else np.where(np.isnan(stock), stock, np.maximum(stock, seen))
+
+
+def finite(table: polars.DataFrame, name: str, field: str) -> Array:
+    """Column of finite numbers, none missing."""
+    values = numbers(table, name, field)
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidInput(
+            f"{field} must have a number in every row, got {table[name][row]} in "
+            f"{int(wrong.sum()):,} rows of column {name!r}, first in row {row}."
+        )
+    return values
+
+
+def read_flags(table: polars.DataFrame, name: str, opposite: bool) -> Array:
+    """1 for yes, 0 for no, NaN where nobody knows."""
+    import polars as pl
+
+    text = table[name].cast(pl.String).str.strip_chars().str.to_lowercase()
+    values = text.replace_strict(
+        [*YES, *NO], [1.0] * len(YES) + [0.0] * len(NO), default=None, return_dtype=pl.Float64
+    )
+    wrong = values.is_null() & text.is_not_null()
+    if wrong.any():
+        row = int(wrong.arg_max() or 0)
+        raise InvalidInput(
+            f"The flags in column {name!r} must be yes or no, true or false, 1 or 0, or empty, "
+            f"got {table[name][row]!r} in row {row}."
+        )
+    flags = values.to_numpy().astype(np.float64)
+    return 1.0 - flags if opposite else flags
+
+
+def _positive(
+    table: polars.DataFrame, name: str | None, field: str, *, or_zero: bool = False
+) -> Array | None:
+    """Column of positive numbers; None where there is no such column."""
+    if name is None:
+        return None
+    values = finite(table, name, field)
+    wrong = values < 0 if or_zero else values <= 0
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidInput(
+            f"{field} must hold numbers {'of at least' if or_zero else 'above'} 0, "
+            f"got {values[row]:g} in column {name!r}, row {row}."
+        )
+    return values
+
+
+def _times(
+    table: polars.DataFrame, date: str | None, series: Sequence[str], notes: list[str]
+) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+    """Dates and series for rules that look at the past; only where a series has one row a day."""
+    import polars as pl
+
+    if date is None:
+        return None, None
+    dates = read_dates(table, date)
+    number = (
+        pl.Series("series", np.zeros(table.height, dtype=np.int64))
+        if not series
+        else table.select(pl.struct(series).rank("dense").alias("series"))["series"]
+    )
+    day = pl.DataFrame({"d": dates, "s": number})
+    several = day.is_duplicated()
+    if several.any():
+        notes.append(
+            "Some dates occur several times in a series, so no order rule was looked for: "
+            "name the columns that tell series apart (series)."
+        )
+        repeated = table.filter(several)
+        same = repeated.height - repeated.unique().height
+        if same:
+            rows = "1 row repeats" if same == 1 else f"{same:,} rows repeat"
+            notes.append(f"{rows} another one in every column; each of them counts.")
+        return None, None
+    notes += _gaps(day)
+    return dates.to_numpy(), number.to_numpy().astype(np.int64)
+
+
+def _gaps(day: polars.DataFrame) -> list[str]:
+    """Say where days are missing inside of series, on weekdays that a series has at other times."""
+    import polars as pl
+
+    by_weekday = day.group_by("s", pl.col("d").dt.weekday().alias("weekday")).agg(
+        ((pl.col("d").max() - pl.col("d").min()).dt.total_days() // 7 + 1 - pl.len()).alias("gap")
+    )
+    missing = int(by_weekday["gap"].sum())
+    if not missing:
+        return []
+    days = "1 day has" if missing == 1 else f"{missing:,} days have"
+    return [
+        f"{days} no row inside of a series: nothing is assumed of them; if nothing was sold, add "
+        "rows with 0."
+    ]

@@ -1,0 +1,138 @@
+"""Families of the truth: against SciPy's distributions, finite differences (far tails included)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from unmet.censoring.latent.families import FAMILIES
+
+NEAR = np.linspace(-12.0, 12.0, 193)
+FAR = np.array([-200.0, -90.0, -40.0, -31.0, -29.0, 29.0, 31.0, 40.0, 90.0, 200.0])
+LEVELS = np.array([1e-9, 1e-4, 0.013, 0.31, 0.5, 0.77, 0.985, 1 - 1e-6])
+SHAPES = {
+    "student": [-5.0, 0.3, 1.0, 3.7, 6.0],
+    "skewed": [-1.5, 0.0, 1.0, 4.2, 7.0],
+    "skewed_left": [-1.5, 0.0, 1.0, 4.2, 7.0],
+    "gamma": [-3.9, -1.2, 0.0, 1.7, 5.5, 11.0],
+}
+CASES = [
+    pytest.param(name, shape, id=f"{name}-{shape:g}")
+    for name, family in FAMILIES.items()
+    if family.space != "counts"
+    for shape in SHAPES.get(name, [0.0])
+]
+
+
+class Mirrored:
+    """Distribution of −Z."""
+
+    def __init__(self, distribution):
+        self.distribution = distribution
+
+    def logpdf(self, u):
+        return self.distribution.logpdf(-u)
+
+    def logsf(self, u):
+        return self.distribution.logcdf(-u)
+
+    def logcdf(self, u):
+        return self.distribution.logsf(-u)
+
+    def ppf(self, level):
+        return -self.distribution.isf(level)
+
+
+def log_of_gamma(shape):
+    """Logarithm of a gamma of mean one and shape a, times √a, by SciPy."""
+    a = np.exp(shape)
+    return stats.loggamma(a, loc=-np.log(a) * np.sqrt(a), scale=np.sqrt(a))
+
+
+def distribution_of(name, shape):
+    if name == "gamma":
+        return log_of_gamma(shape)
+    if name == "skewed_left":
+        return log_of_gamma(shape)
+    if name == "skewed":
+        return Mirrored(log_of_gamma(shape))
+    if name == "student":
+        return stats.t(2.0 + np.exp(shape))
+    return {
+        "normal": stats.norm(),
+        "lognormal": stats.norm(),
+        "logistic": stats.logistic(),
+        "laplace": stats.laplace(),
+        "gumbel": stats.gumbel_r(),
+        "weibull": stats.gumbel_l(),
+    }[name]
+
+
+def close_where_known(found, expected, rtol=1e-8):
+    """SciPy's logarithms of what underflows are infinite: nothing to compare with there."""
+    known = np.isfinite(expected) & (np.abs(expected) < 600.0)
+    assert known.mean() > 0.4
+    np.testing.assert_allclose(found[known], expected[known], rtol=rtol, atol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "shape"), CASES)
+def test_density_survival_and_distribution_are_scipys(name, shape):
+    family, distribution = FAMILIES[name], distribution_of(name, shape)
+    terms = family.terms(NEAR, shape)
+    with np.errstate(all="ignore"):
+        expected = distribution.logpdf(NEAR), distribution.logsf(NEAR), distribution.logcdf(NEAR)
+    close_where_known(terms.log_density, expected[0])
+    close_where_known(terms.log_survival, expected[1])
+    close_where_known(family.log_below(NEAR, shape), expected[2])
+
+
+@pytest.mark.parametrize(("name", "shape"), CASES)
+def test_quantiles_are_scipys(name, shape):
+    found = FAMILIES[name].quantile(LEVELS, shape)
+    expected = distribution_of(name, shape).ppf(LEVELS)
+    # the logarithm of a gamma of small shape has quantiles below the smallest number
+    known = expected > -600.0 * np.exp(0.5 * shape) if name == "gamma" else np.isfinite(expected)
+    assert known[2:].all()
+    np.testing.assert_allclose(found[known], expected[known], rtol=1e-8, atol=1e-9)
+    assert np.all(np.diff(found) >= 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "distribution"),
+    [
+        ("lognormal", stats.lognorm(0.4, scale=np.exp(1.3))),
+        ("weibull", stats.weibull_min(1 / 0.4, scale=np.exp(1.3))),
+        ("gamma", stats.gamma(0.4**-2, scale=np.exp(1.3) * 0.4**2)),
+    ],
+)
+def test_on_the_logarithmic_scale_they_are_the_distributions_of_their_names(name, distribution):
+    """Location 1.3 and scale 0.4: the logarithm of the truth has the family's distribution."""
+    family, shape = FAMILIES[name], -2.0 * np.log(0.4) if name == "gamma" else 0.0
+    truth = distribution.ppf(LEVELS)
+    u = (np.log(truth) - 1.3) / 0.4
+    terms = family.terms(u, shape)
+    np.testing.assert_allclose(terms.log_density - np.log(0.4 * truth), distribution.logpdf(truth))
+    np.testing.assert_allclose(terms.log_survival, distribution.logsf(truth), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(family.quantile(LEVELS, shape), u, rtol=1e-7)
+
+
+def slopes_by_difference(function, u):
+    step = 1e-6 * np.maximum(1.0, np.abs(u))
+    return (function(u + step) - function(u - step)) / (2.0 * step)
+
+
+@pytest.mark.parametrize(("name", "shape"), CASES)
+def test_slope_and_hazard_are_derivatives_also_in_the_far_tails(name, shape):
+    family = FAMILIES[name]
+    u = np.concatenate([NEAR, FAR])
+    u = u[np.abs(u) > 1e-3]  # the Laplace has no slope at 0
+    terms = family.terms(u, shape)
+    slope = slopes_by_difference(lambda v: family.terms(v, shape).log_density, u)
+    hazard = -slopes_by_difference(lambda v: family.terms(v, shape).log_survival, u)
+    # digits of a difference are lost where the logarithm itself is large
+    lost = 1e-9 * np.abs(terms.log_density) + 1e-6
+    allowed = np.where(np.abs(u) < 20.0, 1e-4, 0.03)
+    assert np.all(np.abs(terms.slope - slope) <= lost + allowed * np.abs(slope))
+    digits = np.abs(terms.log_density) < 1e9
+    assert np.all((np.abs(terms.hazard - hazard) <= lost + allowed * hazard)[digits])

@@ -1,0 +1,150 @@
+"""What a verdict must survive where nothing is known: smooth distributions, other views, power."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unmet import LatentBand, Newsvendor
+from unmet.censoring import constants as tuned
+from unmet.censoring.latent.orders import find_order_plane
+from unmet.simulate import censoring_lab
+
+COST = Newsvendor.at_level(0.85)
+DISTRIBUTIONS = {
+    "left gamma": lambda generator, n: -generator.gamma(2.0, 1.0, n),
+    "left exponential": lambda generator, n: -generator.exponential(1.0, n),
+    "left Gumbel": lambda generator, n: -generator.gumbel(size=n),
+    "uniform": lambda generator, n: generator.random(n),
+    "two humps": lambda generator, n: (
+        np.where(generator.random(n) < 0.3, -1.2, 0.5) + 0.6 * generator.standard_normal(n)
+    ),
+    "normal": lambda generator, n: generator.standard_normal(n),
+    "right gamma": lambda generator, n: generator.gamma(3.0, 1.0, n),
+}
+
+
+def shop(distribution, n=700, seed=0, bend=0.0):
+    """Features and demand; with a bend that no plane of them follows."""
+    generator = np.random.default_rng(seed)
+    x = generator.random((n, 2))
+    noise = DISTRIBUTIONS[distribution](generator, n)
+    mean = 100 + 20 * x[:, 0] - 15 * x[:, 1] + bend * np.maximum(x[:, 0] - 0.6, 0.0)
+    return x, mean + 20 * (noise - noise.mean()) / noise.std(), mean
+
+
+def learn(X, s, **options):
+    return LatentBand(random_state=0, **options).fit(COST, X, s)
+
+
+@pytest.fixture(scope="module", params=["normal", "right gamma"])
+def uncensored(request):
+    """What is learned from 1500 rows that hide nothing, of distributions that are known."""
+    X, demand, _ = shop(request.param, 1500)
+    rule = learn(X, demand)
+    np.testing.assert_array_equal(rule.band(X).low, 0.0)
+    return rule
+
+
+# --- nothing hidden -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        "left exponential",
+        "two humps",
+        *(
+            pytest.param(distribution, marks=pytest.mark.slow)
+            for distribution in DISTRIBUTIONS
+            if distribution not in ("normal", "right gamma", "left exponential", "two humps")
+        ),
+    ],
+)
+def test_demand_of_any_shape_that_hides_nothing_is_left_alone(distribution):
+    X, demand, _ = shop(distribution, 400)
+    rule = learn(X, demand)
+    assert rule.share_censored_ == 0.0
+    assert rule.diagnosis_.identified == "no"  # orders that scatter would not have been seen
+    np.testing.assert_array_equal(rule.band(X).low, 0.0)
+
+
+@pytest.mark.slow
+@settings(max_examples=8, deadline=None)
+@given(
+    distribution=st.sampled_from(sorted(DISTRIBUTIONS)),
+    bend=st.sampled_from([0.0, 80.0, 200.0]),
+    seed=st.integers(0, 10_000),
+    size=st.sampled_from([1e-3, 1.0, 1e4]),
+)
+def test_no_distribution_and_no_bend_alone_makes_anybody_order_more(distribution, bend, seed, size):
+    X, demand, _ = shop(distribution, 250, seed, bend)
+    rule = learn(X, size * demand)
+    np.testing.assert_array_equal(rule.band(X).low, 0.0)
+    assert rule.diagnosis_.identified == "no"
+
+
+def test_scattered_orders_look_like_demand_that_is_skewed_to_the_left():
+    train = censoring_lab(orders="noisy", share=0.3, n=1200, seed=0).train
+    found = learn(train.features, train.sales).diagnosis_
+    low, high = found.interval
+    assert found.identified == "no"
+    assert found.share_censored == 0.0
+    assert low == 0.0
+    assert high > train.share_censored  # what is true cannot be ruled out
+    left = [each for each in found.candidates if each.truth == "skewed_left"]
+    assert left
+    assert left[0].orders == "absent"
+    assert left[0].uncensored_possible
+
+
+def test_a_distribution_that_the_user_names_is_taken_at_its_word():
+    train = censoring_lab(orders="noisy", share=0.3, noise=0.3, n=2500, seed=0).train
+    found = learn(train.features, train.sales, families="normal").diagnosis_
+    low, high = found.interval
+    assert found.identified in ("yes", "weakly")
+    assert low <= train.share_censored <= high
+    assert len(found.robustness_checks) == 4
+    assert all(each.holds and low <= each.share <= high for each in found.robustness_checks)
+
+
+def test_censoring_that_only_one_half_shows_is_not_believed():
+    """Uncensored demand with a shift of its level must not mislead a named distribution."""
+    X, demand, _ = shop("normal", 1500)
+    later = np.arange(1500) >= 750
+    sales = np.where(later, np.minimum(demand, 100 + 0 * demand), demand)
+    sales = sales - 0.3 * np.abs(np.random.default_rng(1).standard_normal(1500))
+    found = learn(X, sales, families="normal").diagnosis_
+    failed = [each for each in found.robustness_checks if not each.holds]
+    assert found.identified == "no"
+    assert failed or found.share_censored == 0.0
+
+
+# --- one capacity ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_capacity_is_found_whole(seed):
+    """A quantile of the sales would leave it in groups that hardly ever reach it."""
+    generator = np.random.default_rng(seed)
+    group = generator.integers(0, 6, 900)
+    X = (group[:, None] == np.arange(1, 6)).astype(float)
+    demand = 100 - 12 * group + 15 * generator.standard_normal(900)
+    sales = np.minimum(demand, 95.0)
+    found = find_order_plane(X, sales, 0.0, np.ones(900, dtype=bool))
+    np.testing.assert_array_equal(found.on, sales == 95.0)
+
+
+# --- power ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_orders_that_scatter_would_not_have_been_seen(uncensored):
+    found = uncensored.diagnosis_
+    assert found.share_censored == 0.0
+    assert found.identified == "no"
+    assert dict(found.power).keys() == set(tuned.SOLD_OUT)
+    assert max(chance for _, chance in found.power) < tuned.POWER
+    assert found.interval[1] >= max(tuned.SOLD_OUT)
+    assert any("would have been seen" in note for note in found.notes)
+    assert any("how often you sell out" in note for note in found.notes)

@@ -1,0 +1,176 @@
+"""Simple distributions with shrunken slopes, stacked: fits, weights, profiles, what users see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from unmet import LatentBand, Newsvendor
+from unmet.censoring.latent.fitted import RowQuantiles
+from unmet.censoring.latent.stack import SelloutProfile, fit_ridge
+from unmet.data import load_yaz
+from unmet.simulate import censor, history_orders
+
+COST = Newsvendor(4, 1)
+
+
+def flagged(n: int = 240, p: int = 3, seed: int = 0, family: str = "normal"):
+    """Linear truth, noisy orders, flags."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    noise = {"normal": rng.normal(size=n), "gumbel": rng.gumbel(size=n)}[family]
+    truth = 30 + X @ np.arange(1, p + 1) + 5 * noise
+    order = 32 + X @ np.arange(1, p + 1) + 3 * rng.normal(size=n)
+    return X, np.minimum(truth, order), truth > order, truth
+
+
+def fitted(X, s, censored, **options):
+    return LatentBand(random_state=0, **options).fit(COST, X, s, censored=censored)
+
+
+@pytest.fixture(scope="module")
+def usual():
+    """What is learned from `flagged()`."""
+    return fitted(*flagged()[:3])
+
+
+@pytest.fixture(scope="module")
+def few():
+    """The same of fewer rows."""
+    return fitted(*flagged(150)[:3])
+
+
+DISTRIBUTIONS = {
+    "normal": (stats.norm, lambda s: s),
+    "logistic": (stats.logistic, lambda s: s),
+    "gumbel": (stats.gumbel_r, lambda s: s),
+    "lognormal": (stats.norm, np.log),
+    "weibull": (stats.gumbel_l, np.log),
+    "root_normal": (stats.norm, np.sqrt),
+}
+
+
+@pytest.mark.parametrize("strength", [0.0, 7.0])
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_a_fit_is_the_penalised_maximum_that_scipy_finds(few, name, strength):
+    X, s, censored, _ = flagged(150)
+    fitted_model = few.fitted_model_
+    member = next(each for each in fitted_model.ranked if each.candidate.family.name == name)
+    problem, stretch = member.fit.problem, fitted_model.location_basis.orthogonal.stretch
+    fit = fit_ridge(problem, strength * stretch)
+    distribution, to_space = DISTRIBUTIONS[name]
+    point = to_space(s / fitted_model.data.observed.unit)
+    slopes = (X - X.mean(axis=0)) / X.std(axis=0)
+
+    def minus(v):
+        z = v[-1] * point - v[0] - slopes @ v[1:-1]
+        rows = np.where(censored, distribution.logsf(z), distribution.logpdf(z) + np.log(v[-1]))
+        return 0.5 * strength * v[1:-1] @ v[1:-1] - rows.sum()
+
+    start = np.r_[point.mean() / point.std(), np.zeros(X.shape[1]), 1 / point.std()]
+    best = optimize.minimize(minus, start, method="BFGS", options={"gtol": 1e-8})
+    assert -fit.climbed == pytest.approx(best.fun, abs=1e-5)
+    located = fit.located
+    assert np.exp(-located.log_scale[0]) == pytest.approx(best.x[-1], rel=1e-3)
+    expected = (best.x[0] + slopes @ best.x[1:-1]) / best.x[-1]
+    assert located.location == pytest.approx(expected, rel=1e-3, abs=1e-3)
+
+
+@given(st.floats(0.0, 0.95), st.floats(0.02, 0.98))
+def test_profiles_keep_the_rate_and_their_levels_invert(rate, level):
+    profile = SelloutProfile(rate)
+    ranks = (np.arange(20_000) + 0.5) / 20_000
+    assert profile.sold_out(ranks).mean() == pytest.approx(rate, abs=2e-3)
+    seen = float(profile.observed_level(level))
+    assert level - 1e-9 <= seen <= 1.0
+    if seen < 1 - 1e-5:
+        assert float(profile.truth_level(seen)) == pytest.approx(level, abs=1e-6)
+    if rate == 0:
+        assert seen == pytest.approx(level, abs=1e-9)
+
+
+def test_quantiles_of_a_mixture_are_its_quantiles(usual):
+    X, rule = flagged()[0], usual
+    fitted_model = rule.fitted_model_
+    assert len(fitted_model.stack.members) > 1
+    assert fitted_model.stack.weights.sum() == pytest.approx(1.0)
+    rows = RowQuantiles(fitted_model, fitted_model.chosen, X)
+    for level in (0.1, 0.55, 0.93):
+        assert rows.below(rows.truth(level)) == pytest.approx(level, abs=1e-4)
+    assert rule.survival(X, rule.quantile(X, 0.8)) == pytest.approx(0.2, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda X: np.column_stack([X, np.ones(len(X))]),
+        lambda X: np.column_stack([X, X[:, 0], X @ np.ones(X.shape[1])]),
+        lambda X: np.column_stack([X, np.random.default_rng(0).normal(size=(len(X), 60))]),
+        lambda X: X * np.array([1e-8, 1.0, 1e9]),
+    ],
+    ids=["constant", "collinear", "more columns than rows", "scales"],
+)
+def test_awkward_features(change):
+    X, s, censored, truth = flagged(50)
+    X = change(X)
+    decided = fitted(X, s, censored).decision(X)
+    assert np.isfinite(decided).all()
+    assert COST.cost(decided, truth).mean() < 3 * COST.cost(np.full(50, 36.0), truth).mean()
+
+
+def test_zeros_are_a_floor():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 2))
+    truth = np.maximum(np.round(2 + X[:, 0] + 3 * rng.normal(size=300)), 0)
+    order = rng.integers(2, 6, size=300)
+    rule = fitted(X, np.minimum(truth, order), truth > order)
+    assert rule.fitted_model_.data.observed.floor == 0.0
+    reached = [(rule.quantile(X, level) >= truth - 0.5).mean() for level in (0.6, 0.8, 0.9)]
+    assert reached == pytest.approx([0.6, 0.8, 0.9], abs=0.08)
+
+
+def test_a_higher_rate_never_lowers_a_decision():
+    X, s, _, _ = flagged()
+    rule = LatentBand(0.3, random_state=0).fit(COST, X, s)
+    highs = [rule.band_at(X, rate).high.mean() for rate in (0.0, 0.1, 0.3, 0.5, 0.7)]
+    assert np.all(np.diff(highs) > 0)
+    low, high = rule.diagnosis_.interval
+    assert low < 0.3 < high
+
+
+def test_real_demand_is_not_decided_worse_than_by_a_tobit_model():
+    """Two dishes of a restaurant, orders on past demand: the yardstick of the field."""
+    table = load_yaz()
+    paid, tobit = 0.0, 0.0
+    for dish in ("lamb", "koefte"):
+        demand = table[dish].cast(float).to_numpy()
+        open_days = demand > 0
+        weekday = table["date"].dt.weekday().to_numpy()
+        month = table["date"].dt.month().to_numpy()
+        X = np.column_stack(
+            [weekday == day for day in range(2, 8)] + [month == each for each in range(2, 13)]
+        )[open_days].astype(float)
+        demand, dates = demand[open_days], table["date"].to_numpy()[open_days]
+        s, censored = censor(demand, history_orders(demand, dates, k=4))
+        train, test = np.arange(demand.size) < 480, np.arange(demand.size) >= 480
+        rule = fitted(X[train], s[train], censored[train])
+        kept = X[train].std(axis=0) > 0
+        slopes = np.column_stack([np.ones(len(X)), X[:, kept]])
+
+        def minus(v, slopes=slopes, s=s, censored=censored, train=train):
+            z = v[-1] * s[train] / 10 - slopes[train] @ v[:-1]
+            rows = np.where(censored[train], stats.norm.logsf(z), stats.norm.logpdf(z))
+            return -rows.sum() - (~censored[train]).sum() * np.log(v[-1])
+
+        start = np.r_[s.mean() / 10, np.zeros(kept.sum()), 1.0]
+        bounds = [(None, None)] * (start.size - 1) + [(1e-6, None)]
+        v = optimize.minimize(minus, start, method="L-BFGS-B", bounds=bounds).x
+        for level in (0.65, 0.85, 0.95):
+            cost = Newsvendor.at_level(level)
+            plain = 10 * (slopes[test] @ v[:-1] + stats.norm.ppf(level)) / v[-1]
+            paid += cost.cost(rule.quantile(X[test], level), demand[test]).mean()
+            tobit += cost.cost(np.maximum(plain, 0), demand[test]).mean()
+    assert paid < 1.01 * tobit

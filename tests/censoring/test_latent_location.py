@@ -1,0 +1,232 @@
+"""LatentBand under models that can bend: trees stand for the features where demand bends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+
+from unmet import LatentBand, LinearDecision, NeuralDecision, Newsvendor
+from unmet.censoring.latent.location import find_location
+from unmet.rows import Rows
+from unmet.simulate import censoring_lab, nonlinear_demand
+
+COST = Newsvendor.at_level(0.85)
+FAMILIES = ("normal", "logistic")
+
+
+class Bent(BaseEstimator):
+    """A model that is not linear, for all that anybody can see."""
+
+
+def rule(**options):
+    return LatentBand(**{"families": "normal", "random_state": 0, **options})
+
+
+def fitted(part, estimator=None, known=None, **options):
+    model = Bent() if estimator is None else estimator
+    return rule(**options).fit(COST, part.features, part.sales, estimator=model, **(known or {}))
+
+
+def trees(features, target, level):
+    """Another library's trees: what a band is worth does not depend on our own models."""
+    model = HistGradientBoostingRegressor(
+        loss="quantile", quantile=level, max_leaf_nodes=8, max_iter=150, random_state=0
+    )
+    return model.fit(features, target)
+
+
+def closed(data, found, level=0.85):
+    """Share of the gap between ignoring censoring and the true quantile."""
+    train, test, cost = data.train, data.test, Newsvendor.at_level(level)
+    band = found.band(train.features, cost=cost)
+    np.testing.assert_array_equal(band.low, band.high)
+    paid = [
+        cost.cost(decision, test.demand).mean()
+        for decision in (
+            trees(train.features, train.sales, level).predict(test.features),
+            trees(train.features, train.sales + band.low, level).predict(test.features),
+            test.optimum(level),
+        )
+    ]
+    return (paid[0] - paid[1]) / (paid[0] - paid[2])
+
+
+@pytest.fixture(scope="module")
+def at_mass():
+    return nonlinear_demand(0, n=1600)
+
+
+@pytest.fixture(scope="module")
+def found(at_mass):
+    return fitted(at_mass.train, families=FAMILIES)
+
+
+# --- nothing known ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0.75, 0.95])
+def test_orders_piled_up_on_a_bent_surface_are_seen_through(at_mass, found, level):
+    assert closed(at_mass, found, level) > 0.6
+    assert found.share_censored_ == pytest.approx(at_mass.train.share_censored, abs=0.12)
+    assert found.diagnosis_.identified != "no"
+
+
+def test_features_alone_see_nothing_there(at_mass):
+    features = fitted(at_mass.train, location=None)
+    assert not features.band(at_mass.train.features).low.any()
+
+
+@pytest.mark.slow
+def test_a_spread_that_differs_by_product_is_followed():
+    part = nonlinear_demand(1, n=2000, scale="features").train
+    shift = fitted(part).band(part.features).low
+    products = {name: shift[part.category == name].mean() for name in set(part.category)}
+    # deviations are 20, 12, 30 and 16: bread is the most uncertain, soup the least
+    assert products["bread"] == max(products.values()) > 1.4 * products["soup"]
+
+
+@pytest.mark.slow
+def test_demand_that_was_never_censored_is_left_alone():
+    part = nonlinear_demand(2, n=600, family="gamma", orders="never").train
+    every = fitted(part, families=("normal", "gamma"))
+    assert every.fitted_model_.location_basis.location is not None
+    assert not every.band(part.features).low.any()
+
+
+def test_the_diagnosis_says_what_stood_for_the_features(at_mass, found):
+    (note,) = [note for note in found.diagnosis_.notes if "rees stand for the features" in note]
+    straight = LinearRegression().fit(at_mass.train.features, at_mass.train.sales)
+    left = np.var(at_mass.train.sales - straight.predict(at_mass.train.features))
+    # of the variance that a plane leaves, all but that of min(Z, 0), Z of deviation 20, is bends
+    bends = 1 - 400 * (0.5 - 0.5 / np.pi) / left
+    assert bends - 0.1 < float(note.split("plane, ")[1].split("%")[0]) / 100 < bends
+
+
+def test_the_picture_shows_residuals_of_rows_that_trees_had_not_seen(found):
+    plot = found.diagnosis_.quantiles
+    ends = [np.array(each)[[2, -3]] for each in (plot.observed, plot.modelled)]
+    spread = [float(np.ptp(each)) for each in ends]
+    assert spread[0] > 0.9 * spread[1]
+
+
+# --- which location -----------------------------------------------------------------------------
+
+
+def test_linear_models_keep_the_features(found):
+    assert found.fitted_model_.location_basis.location is not None
+    part = nonlinear_demand(0, n=300).train
+    plain = fitted(part, location=None)
+    for model in (LinearDecision(), None):
+        other = rule().fit(COST, part.features, part.sales, estimator=model)
+        assert other.fitted_model_.location_basis.location is None
+        np.testing.assert_array_equal(
+            other.band(part.features, cost=Newsvendor(9, 1)).low,
+            plain.band(part.features, cost=Newsvendor(9, 1)).low,
+        )
+
+
+@pytest.mark.slow
+def test_trees_may_be_asked_for_whatever_the_model(at_mass, found):
+    part = at_mass.train
+    asked = rule(location="trees", families=FAMILIES).fit(COST, part.features, part.sales)
+    np.testing.assert_array_equal(asked.band(part.features).low, found.band(part.features).low)
+
+
+def test_demand_that_does_not_bend_keeps_the_features():
+    part = censoring_lab(orders="noisy", n=500).train
+    bent = fitted(part)
+    assert bent.fitted_model_.location_basis.location is None
+    np.testing.assert_array_equal(
+        bent.band(part.features).low, fitted(part, location=None).band(part.features).low
+    )
+
+
+@pytest.mark.parametrize(("n_rows", "bends"), [(149, False), (150, True)])
+def test_few_rows_keep_the_features(n_rows, bends):
+    generator = np.random.default_rng(0)
+    features = generator.uniform(-1, 1, (n_rows, 1))
+    sales = 80 + 30 * (np.abs(features[:, 0]) > 0.5) + generator.normal(size=n_rows)
+    location = find_location(Rows.read(COST, features, sales), "auto", Bent(), 0)
+    assert (location is not None) == bends
+
+
+@pytest.mark.slow
+def test_models_pass_themselves(at_mass):
+    part = at_mass.train
+    model = NeuralDecision(COST, band=rule(), hidden_layer_sizes=(3,), max_iter=2)
+    model.fit(part.features, part.sales)
+    assert any("rees stand for the features" in note for note in model.diagnosis_.notes)
+    assert model.band_.low.min() > 0
+
+
+@pytest.mark.parametrize("location", ["tree", 7, Newsvendor])
+def test_bad_locations(at_mass, location):
+    with pytest.raises(ValueError, match=r"'auto', 'trees' or None, got .*tree|7|Newsvendor"):
+        fitted(at_mass.train, location=location)
+
+
+# --- the columns --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_flags_of_orders_that_did_not_follow_demand(at_mass):
+    train = at_mass.train
+    order = LinearRegression().fit(train.features, train.demand).predict(train.features)
+    order += np.random.default_rng(3).normal(0, 5, order.size)
+    train = replace(train, order=order)
+    flagged = fitted(train, known={"censored": train.censored})
+    assert closed(replace(at_mass, train=train), flagged) > 0.75
+
+
+# --- ties ---------------------------------------------------------------------------------------
+
+
+def cells(seed=0, n_rows=450, above=0.0):
+    """Products, weekdays and promotions, each kind of row with a demand of its own."""
+    generator = np.random.default_rng(seed)
+    kind = [generator.integers(0, size, n_rows) for size in (5, 4, 2)]
+    mean = generator.uniform(60, 200, (5, 4, 2))[tuple(kind)]
+    features = np.column_stack(
+        [kind[0][:, None] == np.arange(1, 5), kind[1][:, None] == np.arange(1, 4), kind[2]]
+    ).astype(float)
+    demand = mean + 15 * generator.normal(size=n_rows)
+    return features, demand, mean + 15 * above
+
+
+def test_ties_of_rows_with_the_same_features_are_orders():
+    features, demand, order = cells()
+    tied = rule().fit(COST, features, np.minimum(demand, order), estimator=Bent())
+    assert tied.diagnosis_.share_is_seen
+    assert tied.share_censored_ == pytest.approx((demand >= order).mean(), abs=0.01)
+    assert tied.diagnosis_.chosen.orders == "at_mass"
+    assert any("largest of rows with the same features" in each for each in tied.diagnosis_.notes)
+    assert not any("was known for every row" in each for each in tied.diagnosis_.notes)
+    # the .85-quantile of demand stands 15.5 above the order, which is that of what was seen
+    assert tied.band(features).low.mean() == pytest.approx(15.5, rel=0.15)
+    assert tied.band(features).low.std() < 3.0
+    unheard = np.ones((1, features.shape[1]))  # several products at once
+    assert np.isfinite(tied.band(unheard).low).all()
+
+
+@pytest.mark.slow
+def test_ties_are_not_asked_where_orders_never_bind_or_the_user_knows_better():
+    features, demand, order = cells()
+    sales = np.minimum(demand, order)
+    free = rule(orders="absent")
+    assert not free.fit(COST, features, sales, estimator=Bent()).band(features).low.any()
+    told = rule(sellout_rate=0.2).fit(COST, features, sales, estimator=Bent())
+    assert told.share_censored_ == pytest.approx(0.2, abs=0.03)
+    assert any(
+        "have a point mass in rows with the same features" in each for each in told.diagnosis_.notes
+    )
+
+
+def test_ties_do_not_mislead_a_linear_model():
+    features, demand, order = cells()
+    straight = rule().fit(COST, features, np.minimum(demand, order), estimator=LinearDecision())
+    assert not straight.fitted_model_.tied

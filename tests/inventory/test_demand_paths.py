@@ -1,0 +1,139 @@
+"""Sample paths: moments, dependence and shape are those that were put in, or learned."""
+
+import numpy as np
+import pytest
+from scipy.stats import gamma, nbinom, norm
+
+from unmet.errors import InvalidInput
+from unmet.inventory import DemandDistribution
+from unmet.inventory.paths import LEVELS
+
+
+def distribution_of(n_series, *, counted=True, **kept):
+    kept = {
+        "linear": 1.0,
+        "quadratic": 0.1,
+        "factor": np.ones(n_series),
+        "growth": np.ones(1),
+    } | kept
+    return DemandDistribution(counted=counted, **kept)
+
+
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize("mean", [0.05, 0.8, 6.0, 39.0, 41.0, 900.0])
+def test_draws_have_the_mean_and_the_variance_of_the_distribution(counted, mean):
+    distribution = distribution_of(2, counted=counted, factor=np.array([1.0, 2.0]))
+    paths = distribution.draw(np.full((2, 3), mean), 20_000, seed=1)
+    variance = (mean + 0.1 * mean**2) * np.array([1.0, 2.0])
+    np.testing.assert_allclose(paths.mean(axis=1), mean, rtol=0.02, atol=0.005)
+    np.testing.assert_allclose(
+        paths.var(axis=1), np.repeat(variance[:, None], 3, axis=1), rtol=0.06
+    )
+    assert counted == bool((paths == np.round(paths)).all())
+
+
+def test_quantiles_are_those_of_scipy():
+    levels = (np.arange(999) + 0.5) / 999
+    counts = np.sort(distribution_of(1).draw(np.array([[7.0]]), 999)[0, :, 0])
+    variance = 7.0 + 4.9
+    np.testing.assert_array_equal(counts, nbinom(49 / 4.9, 7.0 / variance).ppf(levels))
+    for mean, wide, close in ((3.0, 0.3, 1e-6), (60.0, 0.02, 5e-3)):  # skewed, or by a cube
+        distribution = distribution_of(1, counted=False, linear=0.0, quadratic=wide)
+        amounts = np.sort(distribution.draw(np.array([[mean]]), 999)[0, :, 0])
+        exact = gamma(1 / wide, scale=mean * wide).ppf(levels)
+        np.testing.assert_allclose(amounts, exact, rtol=close)
+
+
+def test_periods_hang_together_as_much_as_they_are_told_to():
+    distribution = distribution_of(
+        1, counted=False, linear=0.0, quadratic=0.01, common=0.3, decay=0.6
+    )
+    paths = distribution.draw(np.full((1, 5), 100.0), 20_000)
+    lag = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    expected = np.where(lag == 0, 1.0, 0.3 + 0.7 * 0.6**lag)
+    np.testing.assert_allclose(np.corrcoef(paths[0].T), expected, atol=0.03)
+
+
+def forecasts(
+    seed, common, decay, counted=True, n_series=150, n_origins=30, n_periods=6, shape=None
+):
+    """Forecasts that are right on average, and demand with scores that hang together."""
+    generator = np.random.default_rng(seed)
+    mean = np.repeat(generator.gamma(2.0, 20.0, (n_series, n_origins, 1)) + 2.0, n_periods, axis=2)
+    lag = np.abs(np.subtract.outer(np.arange(n_periods), np.arange(n_periods)))
+    matrix = np.where(lag == 0, 1.0, common + (1 - common) * float(decay) ** lag)
+    scores = generator.standard_normal(mean.shape) @ np.linalg.cholesky(matrix).T
+    if shape is not None:
+        return mean, shape(mean, norm.cdf(scores))
+    variance = mean + 0.1 * mean**2 if counted else 0.1 * mean**2
+    if counted:
+        return mean, nbinom(mean**2 / (variance - mean), mean / variance).ppf(norm.cdf(scores))
+    return mean, gamma(mean**2 / variance, scale=variance / mean).ppf(norm.cdf(scores))
+
+
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize(("common", "decay"), [(0.0, 0.0), (0.3, 0.0), (0.0, 0.6), (0.3, 0.5)])
+def test_variance_and_dependence_are_learned(counted, common, decay):
+    distribution = DemandDistribution.fit(*forecasts(0, common, decay, counted), counted=counted)
+    assert distribution.quadratic == pytest.approx(0.1, abs=0.03)
+    assert distribution.linear == pytest.approx(1.0 if counted else 0.0, abs=0.6)
+    for lag in (1, 3, 5):
+        expected = common + (1 - common) * float(decay) ** lag
+        found = distribution.common + (1 - distribution.common) * distribution.decay**lag
+        assert found == pytest.approx(expected, abs=0.08)
+    np.testing.assert_allclose(distribution.factor, 1.0, atol=0.3)
+    np.testing.assert_allclose(distribution.growth, 1.0, atol=0.1)
+
+
+def test_a_distribution_of_another_shape_is_calibrated():
+    def two_humps(mean, uniform):
+        rest = np.where(uniform < 0.7, uniform / 0.7, (uniform - 0.7) / 0.3)
+        return mean * np.where(uniform < 0.7, 0.6 + 0.2 * rest, 1.5 + 0.8 * rest)
+
+    mean, came = forecasts(1, 0.0, 0.0, shape=two_humps)
+    distribution = DemandDistribution.fit(mean, came, counted=False)
+    paths = distribution.draw(mean[:, 0], 400)
+    plain = DemandDistribution(
+        distribution.linear,
+        distribution.quadratic,
+        distribution.factor,
+        distribution.growth,
+        counted=False,
+    )
+    later = forecasts(2, 0.0, 0.0, shape=two_humps)
+    truth = later[1] / later[0]  # a new draw, in units of what is expected
+
+    def off(drawn):
+        relative = (drawn / mean[:, :1].transpose(0, 1, 2)).ravel()
+        return max(
+            abs((truth <= np.quantile(relative, level)).mean() - level)
+            for level in (0.1, 0.3, 0.5, 0.8, 0.9)
+        )
+
+    assert off(paths) < 0.04
+    assert off(plain.draw(mean[:, 0], 400)) > 0.1
+    assert distribution.shape.shape == (3, LEVELS.size)
+    assert (np.diff(distribution.shape, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: DemandDistribution.fit(np.ones((2, 3)), np.ones((2, 3)), counted=True),
+            "expected and truth must have the same shape (n_series, n_origins, n_periods)",
+        ),
+        (
+            lambda: DemandDistribution.fit(np.ones((2, 3, 1)), np.ones((2, 3, 2)), counted=True),
+            "expected and truth must have the same shape (n_series, n_origins, n_periods)",
+        ),
+        (
+            lambda: DemandDistribution.poisson(2).draw(np.ones((3, 4))),
+            "mean must have a row for each of 2 series and a column for each period, got shape",
+        ),
+    ],
+)
+def test_bad_input_of_distributions_gets_one_sentence(call, sentence):
+    with pytest.raises(InvalidInput) as caught:
+        call()
+    assert str(caught.value).startswith(sentence)

@@ -1,0 +1,156 @@
+"""Tables as panels: dates, ids, gaps, flags, and what is known of coming days."""
+
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet.errors import InvalidInput
+from unmet.tables.panel import read_panel
+from unmet.tables.schema import infer_schema
+
+FIRST = datetime.date(2024, 3, 4)
+
+
+def table(n_days=28, items=("007", "07", "8"), **more):
+    rows = [
+        (FIRST + datetime.timedelta(day), item, float((day * (place + 3)) % 7 + place))
+        for place, item in enumerate(items)
+        for day in range(n_days)
+    ]
+    return pl.DataFrame(rows, schema=["date", "item", "sales"], orient="row").with_columns(
+        pl.Series(name, values) for name, values in more.items()
+    )
+
+
+def read(rows, **how):
+    return read_panel(rows, infer_schema(rows), **how)
+
+
+def test_ids_with_leading_zeros_are_different_items():
+    panel, notes = read(table())
+    assert panel.n_series == 3
+    assert panel.keys["item"].to_list() == ["007", "07", "8"]
+    assert panel.observed.shape == (3, 28)
+    assert notes == []
+
+
+def test_the_order_of_rows_does_not_matter():
+    rows = table()
+    panel, _ = read(rows)
+    shuffled, _ = read(rows.sample(fraction=1.0, shuffle=True, seed=3))
+    np.testing.assert_array_equal(panel.observed, shuffled.observed)
+    assert panel.keys.equals(shuffled.keys)
+
+
+def test_duplicates_get_one_sentence_with_an_example():
+    rows = pl.concat([table(), table().head(1)])
+    with pytest.raises(InvalidInput, match=r"got several of 2024-03-04 for item 007: add them up"):
+        read_panel(rows, infer_schema(table()))
+
+
+def test_gaps_are_unknown_unless_zeros_were_left_out():
+    rows = table()
+    gappy = rows.filter(~((pl.col("item") == "07") & (pl.col("date").dt.day() == 11)))
+    panel, notes = read(gappy)
+    assert np.isnan(panel.observed[1, 7])
+    assert notes[0].startswith("1 day without a row counts as unknown, not as 0")
+    panel, notes = read(gappy, gaps="zero")
+    assert panel.observed[1, 7] == 0
+    # slow sellers, and nobody ever wrote a zero
+    generator = np.random.default_rng(0)
+    slow = rows.with_columns(pl.Series("sales", generator.poisson(0.8, rows.height)))
+    panel, notes = read(slow.filter(pl.col("sales") > 0))
+    assert not np.isnan(panel.observed[:, 5:20]).any()
+    assert "count as 0 sold, because no row has 0 and many have 1" in notes[0]
+
+
+def test_a_weekly_table():
+    rows = table(n_days=30).with_columns(
+        (pl.lit(FIRST) + pl.duration(days=7 * ((pl.col("date") - FIRST).dt.total_days()))).alias(
+            "date"
+        )
+    )
+    panel, _ = read(rows)
+    assert (panel.step, panel.n_days) == (7, 30)
+    assert str(panel.date(np.array([30]))[0]) == str(FIRST + datetime.timedelta(210))
+
+
+@pytest.mark.parametrize(
+    ("every", "sentence"),
+    [
+        ("1mo", "date must be days or weeks, got months in column 'date': give the rows of days"),
+        ("1q", "got quarters"),
+        ("1y", "got years"),
+        ("10d", "got rows on 10% of them in column 'date': add up what belongs to the same week"),
+    ],
+)
+def test_other_periods_are_refused(every, sentence):
+    dates = pl.date_range(FIRST, FIRST.replace(year=FIRST.year + 5), every, eager=True)
+    with pytest.raises(InvalidInput, match=sentence):
+        read(pl.DataFrame({"date": dates, "sales": range(dates.len())}))
+
+
+def test_flags_and_stock():
+    rows = table(n_days=4, items=("a",), stock=[9.0, None, 0.0, 3.0])
+    rows = rows.with_columns(pl.Series("sales", [2.0, 3.0, 0.0, 3.0]))
+    panel, _ = read(rows)
+    np.testing.assert_array_equal(panel.hidden, [[0.0, np.nan, 1.0, 1.0]])
+    flagged = rows.with_columns(pl.Series("sold_out", [None, 1, 0, None]))
+    panel, _ = read(flagged)
+    np.testing.assert_array_equal(panel.hidden, [[0.0, 1.0, 0.0, 1.0]])
+
+
+def test_negative_and_missing_sales_are_told():
+    rows = table(n_days=6, items=("a",)).with_columns(
+        pl.Series("sales", [-2.0, None, 3.0, 4.0, 5.0, 6.0])
+    )
+    panel, notes = read(rows)
+    assert panel.observed[0, 0] == 0
+    assert np.isnan(panel.observed[0, 1])
+    assert len(notes) == 2
+    empty = rows.with_columns(pl.lit(None, pl.Float64).alias("sales"))
+    schema = infer_schema(rows)
+    with pytest.raises(InvalidInput, match="sales must have numbers, got none"):
+        read_panel(empty, schema)
+
+
+def test_series_that_ended_are_not_planned():
+    rows = table(n_days=60)
+    ended = rows.filter((pl.col("item") != "8") | (pl.col("date") < FIRST + datetime.timedelta(20)))
+    panel, notes = read(ended)
+    assert panel.planned.tolist() == [True, True, False]
+    assert "1 series has no row in the last 28 days" in " ".join(notes)
+
+
+def coming(**columns):
+    days = [FIRST + datetime.timedelta(28 + day) for day in range(2)]
+    return pl.DataFrame({"date": days, **columns})
+
+
+def test_known_columns_reach_into_the_future():
+    rows = table(price=np.linspace(1, 2, 84), mood=["good", "bad"] * 42)
+    by_day = coming(price=[5.0, 6.0], mood=["bad", "new"])
+    panel, notes = read(rows, coming=by_day, n_coming=2)
+    np.testing.assert_array_equal(panel.known["price"][:, 28:], [[5.0, 6.0]] * 3)
+    assert panel.categories == ("mood",)
+    assert panel.price == "price"
+    assert notes == []
+    panel, notes = read(rows, n_coming=2)
+    assert dict(panel.known) == {}
+    assert "price, mood are not used, because nothing says what they will be" in notes[0]
+
+
+def test_known_columns_by_series_and_a_new_item():
+    rows = table(price=np.linspace(1, 2, 84))
+    days = coming()["date"].to_list()
+    later = pl.DataFrame(
+        {"date": days * 2, "item": ["07"] * 2 + ["9"] * 2, "price": [5.0, 6.0, 7.0, 8.0]}
+    )
+    panel, _ = read(rows, coming=later, n_coming=2)
+    assert panel.keys["item"].to_list() == ["007", "07", "8", "9"]
+    np.testing.assert_array_equal(panel.known["price"][[1, 3], 28:], [[5, 6], [7, 8]])
+    assert np.isnan(panel.known["price"][0, 28:]).all()
+    assert np.isnan(panel.observed[3]).all()
+    assert panel.planned.all()
