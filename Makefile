@@ -149,7 +149,7 @@ bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks
 	$(BIN)/python benchmarks/linear.py
 
 # Ends with an error if anything fails.
-fuzz: $(VENV)/dev  ## hostile files, kills, dying clusters; ordinary and hostile problems by the thousand (long)
+fuzz: $(VENV)/dev  ## hostile files, kills, dying clusters; ordinary problems by the thousand (long)
 	$(BIN)/pytest -m fuzz tests
 	$(BIN)/python tests/fuzz/fuzz.py --page docs/explanation/promises.md
 
