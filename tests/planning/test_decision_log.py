@@ -29,7 +29,7 @@ def panel_of(sales: list[list[float]]):
         for item, values in zip("ab", sales, strict=True)
         for day, value in enumerate(values)
     ]
-    return read_panel(pl.DataFrame(rows), Schema("date", "sales", ("item",)))[0]
+    return read_panel(pl.DataFrame(rows), Schema("date", "item", "sales", known_future=()))[0]
 
 
 def test_same_suggestion_again_replaces_the_first() -> None:

@@ -73,7 +73,7 @@ def test_a_price_that_is_mistyped_for_the_coming_days_is_refused():
     coming = pl.DataFrame(
         {"date": [FIRST + datetime.timedelta(60 + day) for day in range(7)], "price": [-250.0] * 7}
     )
-    with pytest.raises(SolverFailure, match=r"check the table of coming days \(--future\), or"):
+    with pytest.raises(SolverFailure, match=r"check the table of coming days \(future=\), or"):
         OrderPlan(model="linear").fit(table, future=coming)
 
 

@@ -246,7 +246,7 @@ def test_excel(tmp_path, above, at):
 def test_excel_with_several_sheets(tmp_path):
     path = workbook(tmp_path / "sales.xlsx", {"May": ORDER_COLUMNS, "June": [["a"]]})
     assert read_file(path).notes == (
-        "Of 2 sheets in sales.xlsx the first was read, 'May'; --sheet names another.",
+        "Of 2 sheets in sales.xlsx the first was read, 'May'; name another one (sheet=).",
     )
 
 

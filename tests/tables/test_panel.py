@@ -8,7 +8,7 @@ import pytest
 
 from unmet.errors import InvalidInput
 from unmet.tables.panel import read_panel
-from unmet.tables.schema import infer_schema
+from unmet.tables.schema import Schema, infer_schema
 
 FIRST = datetime.date(2024, 3, 4)
 
@@ -24,8 +24,8 @@ def table(n_days=28, items=("007", "07", "8"), **more):
     )
 
 
-def read(rows, **how):
-    return read_panel(rows, infer_schema(rows), **how)
+def read(rows, gaps="auto", **how):
+    return read_panel(rows, infer_schema(rows, Schema(gaps=gaps)), **how)
 
 
 def test_ids_with_leading_zeros_are_different_items():

@@ -8,7 +8,7 @@ import pytest
 from unmet.data import load_bakery
 from unmet.errors import InvalidInput
 from unmet.planning import example
-from unmet.tables.schema import infer_schema
+from unmet.tables.schema import Schema, infer_schema
 
 
 def panel(**more):
@@ -35,7 +35,7 @@ def test_what_a_shop_exports():
     assert (found.date, found.sales, found.sold_out) == ("dt", "sales", "oos_at_close")
     assert found.series == ("store_id", "product_id")
     assert found.static == ("first_category_id",)
-    assert found.known == ("discount",)
+    assert found.known_future == ("discount",)
     assert {"oos_hours_6_22", "first_oos_hour", "monotone_oos", "returned"} == set(found.left_out)
     assert set(found.left_out.values()) == {"known only afterwards"}
     assert found.ids == ("store_id", "product_id", "first_category_id")
@@ -49,16 +49,17 @@ AFTERWARDS = (
 
 @pytest.mark.parametrize("name", AFTERWARDS)
 def test_what_is_known_only_afterwards_is_never_known_beforehand(name):
-    found = infer_schema(panel(**{name: [4, 0, 2] * 4}))
-    assert found.known == ()
+    table = panel(**{name: [4, 0, 2] * 4})
+    found = infer_schema(table)
+    assert found.known_future == ()
     assert found.left_out == {name: "known only afterwards"}
-    assert infer_schema(panel(**{name: [4, 0, 2] * 4}), known=[name]).known == (name,)
+    assert infer_schema(table, Schema(known_future=name)).known_future == (name,)
 
 
 def test_bundled_tables():
     found = infer_schema(load_bakery(stores=[2, 3]))
     assert (found.date, found.series, found.sales) == ("date", ("store", "product"), "demand")
-    assert {"is_holiday", "promotion_currentweek"} <= set(found.known)
+    assert {"is_holiday", "promotion_currentweek"} <= set(found.known_future)
     assert found.left_out == dict.fromkeys(("weekday", "month"), "made from the date anyway")
     found = infer_schema(example().sales)
     assert (found.series, found.sold_out, found.stock) == (("dish",), "sold_out", "stock")
@@ -97,10 +98,9 @@ def test_a_flag_that_says_the_opposite():
 
 def test_what_is_given_is_taken():
     table = panel(units=range(12), sold_out=[0, 1] * 6, rain=[0.5, 2.0, 1.0] * 4)
-    found = infer_schema(
-        table, sales="units", sold_out="", known=[], series=["product_id", "store_id"]
-    )
-    assert (found.sales, found.sold_out, found.known) == ("units", None, ())
+    keys = ["product_id", "store_id"]
+    found = infer_schema(table, Schema(sales="units", sold_out="", known_future=[], series=keys))
+    assert (found.sales, found.sold_out, found.known_future) == ("units", None, ())
     assert found.series == ("product_id", "store_id")
     assert found.left_out["rain"] == "not named"
 
@@ -111,9 +111,9 @@ def test_two_that_are_equally_good_are_for_the_user_to_say():
         InvalidInput, match=r"sales must be one column, got 'north sold' and 'south"
     ):
         infer_schema(table)
-    assert infer_schema(table, sales="south sold").sales == "south sold"
+    assert infer_schema(table, Schema(sales="south sold")).sales == "south sold"
     days = panel().with_columns(pl.col("dt").alias("order date"), pl.col("dt").alias("due date"))
-    with pytest.raises(InvalidInput, match=r"date must be one column, got .* name it \(--date\)"):
+    with pytest.raises(InvalidInput, match=r"date must be one column, got .* name it \(date=\)"):
         infer_schema(days.drop("dt"))
 
 
@@ -133,4 +133,4 @@ def test_what_cannot_be_found_is_asked_for(table, sentence):
 
 def test_names_that_are_given_must_be_there():
     with pytest.raises(InvalidInput, match=r"stock must name columns of the table, got 'stok'"):
-        infer_schema(panel(), stock="stok")
+        infer_schema(panel(), Schema(stock="stok"))

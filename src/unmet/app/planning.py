@@ -45,7 +45,7 @@ _ANY_LEVEL = (
     "seasonal",
     "distribution",
 )  # candidates that learn the same whatever is asked of them
-_OPTION = re.compile(r"\s*\(--[a-z-]+[^()]*\)")
+_OPTION = re.compile(r"\s*\((?:--[a-z-]+|[a-z_]+=)[^()]*\)")
 _COLUMNS = ("date", "series", "sales", "sold_out", "stock", "price")
 _MOVED = dict.fromkeys(("service_level", "underage", "overage", "sellout_rate"))
 _LONG_AGO = 300  # days from which a date needs its year
@@ -68,7 +68,7 @@ def first_guess(table: polars.DataFrame) -> tuple[str | None, str | None, str]:
     easier: tuple[dict[str, Any], ...] = ({}, {"series": ()}, {"series": (), "sold_out": ""})
     for given in easier:
         try:
-            found = infer_schema(table, **given)
+            found = infer_schema(table, Schema(**given))
             return found.date, found.sales, doubt
         except InvalidInput as error:
             doubt = doubt or str(error)
@@ -81,10 +81,10 @@ def other_fields(table: polars.DataFrame, date: str, sales: str) -> Schema:
     easier: tuple[dict[str, Any], ...] = ({}, {"sold_out": ""}, {"series": ()})
     for given in easier:
         try:
-            return infer_schema(table, date=date, sales=sales, **given)
+            return infer_schema(table, Schema(date=date, sales=sales, **given))
         except InvalidInput:
             continue
-    return infer_schema(table, date=date, sales=sales, sold_out="", series=())
+    return infer_schema(table, Schema(date=date, sales=sales, sold_out="", series=()))
 
 
 def has_history(table: polars.DataFrame) -> bool:
@@ -118,7 +118,7 @@ def on_the_page(sentence: str) -> str:
 
     Examples
     --------
-    >>> on_the_page("Days count as unknown; say so (--gaps zero).")
+    >>> on_the_page("Days count as unknown; say so (gaps='zero').")
     'Days count as unknown; say so at the side.'
     """
     return _OPTION.sub(" at the side", sentence)
@@ -440,7 +440,9 @@ def _other_columns(plan: OrderPlan | ReplenishmentPlan, guess: Schema | None) ->
     """Options for columns that are not what the command would guess, and for gaps and holidays."""
     own, options = plan.schema_, dict[str, Any]()
     if guess is None or (own.date, own.sales) != (guess.date, guess.sales):
-        guess = Schema("", "", ("",), "", stock="", price="")  # the others hang on these two
+        guess = Schema(
+            "", ("",), "", sold_out="", stock="", price=""
+        )  # the others hang on these two
     for name in _COLUMNS:
         column = getattr(own, name)
         same = column == getattr(guess, name) or (name == "series" and not column)

@@ -20,7 +20,7 @@ from unmet.cli.hours import hours
 from unmet.cli.monitor import EXAMPLES as MONITOR_EXAMPLES
 from unmet.cli.monitor import monitor
 from unmet.cli.options import takes_plan, takes_words
-from unmet.cli.output import remember
+from unmet.cli.output import as_options, remember
 from unmet.cli.plan import EXAMPLES as PLAN_EXAMPLES
 from unmet.cli.plan import OPTIONS, plan
 from unmet.errors import UnmetError
@@ -160,6 +160,6 @@ def _remark(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _complain(sentence: str) -> int:
-    one_line = " ".join(sentence.split()).rstrip(".")
+    one_line = " ".join(as_options(sentence).split()).rstrip(".")
     typer.echo(f"unmet: {one_line}.", err=True)
     return 2

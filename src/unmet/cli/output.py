@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -266,10 +267,27 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def as_options(sentence: str) -> str:
+    """Name options where a message of the library names parameters in brackets.
+
+    Examples
+    --------
+    >>> as_options("Days count as unknown; say so (gaps='zero'), or name a table (known_future=).")
+    'Days count as unknown; say so (--gaps zero), or name a table (--known-future).'
+    """
+
+    def option(found: re.Match[str]) -> str:
+        value = f" {found[2]}" if found[2] else ""
+        return f"--{found[1].replace('_', '-')}{value}"
+
+    within = re.compile(r"\([a-z_]+=[^()]*\)")
+    return within.sub(lambda all_: re.sub(r"([a-z_]+)=(?:'([^']*)')?", option, all_[0]), sentence)
+
+
 def remark(lines: Iterable[str]) -> None:
     """Print what a user should know on standard error, a sentence each."""
     for line in lines:
-        typer.echo(f"note: {line}", err=True)
+        typer.echo(f"note: {as_options(line)}", err=True)
 
 
 def show_files(files: Iterable[Path]) -> None:
@@ -286,7 +304,7 @@ _FIELDS = {
     "sold_out": "sold out",
     "stock": "stock",
     "price": "price",
-    "known": "known beforehand",
+    "known_future": "known beforehand",
 }
 
 
@@ -300,7 +318,7 @@ def show_columns(
     for field, words in _FIELDS.items():
         value = getattr(schema, field)
         listed = ", ".join(value) if isinstance(value, tuple) else value
-        option = "--known-future" if field == "known" else f"--{field.replace('_', '-')}"
+        option = f"--{field.replace('_', '-')}"
         lines.append((words, listed or "-", schema.why.get(field, ""), option))
     typer.echo(labels_table(["what", "column", "because of", "to change it"], [*lines, *more]))
     if schema.left_out:

@@ -268,7 +268,8 @@ class _MonitoredDays:
                 f"table must have rows after the plan's last day, {end}, got none after "
                 f"{dates.max()!s}."
             )
-        self.fresh, notes = read_panel(rows, replace(schema, known=(), static=()), gaps=gaps)
+        schema = replace(schema, known_future=(), static=(), gaps=gaps)
+        self.fresh, notes = read_panel(rows, schema)
         self.notes = [note for note in notes if "no orders" not in note]
 
     def _place(self) -> None:

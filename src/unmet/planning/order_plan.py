@@ -50,7 +50,7 @@ from unmet.tables.panel import (
     with_hours,
 )
 from unmet.tables.reading import as_polars, kind_of, like_table
-from unmet.tables.schema import Schema, given_columns, infer_schema, refuse_taken
+from unmet.tables.schema import Schema, infer_schema
 from unmet.validation import ErrorCollector, Maybe, Number, OneOf, WholeNumber
 
 if TYPE_CHECKING:
@@ -250,8 +250,10 @@ class OrderPlan(BaseEstimator):
 
     def columns(self, table: Any) -> Schema:
         """Say which column is what, without learning anything."""
-        found = infer_schema(as_polars(table), **given_columns(self))
-        refuse_taken(found, ORDER_COLUMNS)
+        names = ("date", "series", "sales", "sold_out", "stock", "price", "known_future", "gaps")
+        given = Schema(**{name: getattr(self, name) for name in names})
+        found = infer_schema(as_polars(table), given)
+        found.refuse_taken(ORDER_COLUMNS)
         return found
 
     def fit(
@@ -294,10 +296,8 @@ class OrderPlan(BaseEstimator):
         tell(0, 5, "reading the table")
         self.schema_: Schema = self.columns(rows)
         ahead = self.lead_time + self.horizon
-        self.panel_, notes = read_panel(
-            rows, self.schema_, coming=future, n_coming=ahead, gaps=self.gaps
-        )
-        self.schema_ = self.schema_.with_known(self.panel_.known)
+        self.panel_, notes = read_panel(rows, self.schema_, coming=future, n_coming=ahead)
+        self.schema_ = self.schema_.with_known_future(self.panel_.known)
         if log is not None:
             log.check(self.schema_.series)
             hidden, said = log.flags(self.panel_)

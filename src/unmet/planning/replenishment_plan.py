@@ -40,7 +40,7 @@ from unmet.tables.reading import (
     read_dates,
     require_columns,
 )
-from unmet.tables.schema import Schema, given_columns, infer_schema, refuse_taken
+from unmet.tables.schema import Schema, infer_schema
 from unmet.validation import ErrorCollector, Maybe, Number, OneOf, WholeNumber
 
 if TYPE_CHECKING:
@@ -255,10 +255,8 @@ class ReplenishmentPlan(BaseEstimator):
         reviews = MAX_REVIEWS if np.any(self.rules_.fixed) else 1
         ahead = self.rules_.periods(latest.n_series, reviews)
         panel_rows = self.with_flags(rows)
-        self.panel_, notes = read_panel(
-            panel_rows, self.schema_, coming=future, n_coming=ahead, gaps=self.gaps
-        )
-        self.schema_ = self.schema_.with_known(self.panel_.known)
+        self.panel_, notes = read_panel(panel_rows, self.schema_, coming=future, n_coming=ahead)
+        self.schema_ = self.schema_.with_known_future(self.panel_.known)
         self._latest = latest.of(self.panel_)
         self.rules_ = self._rules(rows, latest)  # now in the order of the panel
         self.notes_ = (*self._notes_on_words(), *notes)
@@ -464,8 +462,10 @@ class ReplenishmentPlan(BaseEstimator):
         mine = [name for name in used if isinstance(name, str) and name in rows.columns]
         if self.on_hand is not None:
             require_columns(rows, [self.on_hand], "on_hand")
-        schema = infer_schema(rows.drop(mine), **given_columns(self))
-        refuse_taken(schema, (*ORDER_COLUMNS, *_OTHERS))
+        names = ("date", "series", "sales", "sold_out", "stock", "price", "known_future", "gaps")
+        given = Schema(**{name: getattr(self, name) for name in names})
+        schema = infer_schema(rows.drop(mine), given)
+        schema.refuse_taken((*ORDER_COLUMNS, *_OTHERS))
         if self.on_hand is not None and schema.sold_out is None and schema.stock is None:
             self.empty_tells = self.sold_out != ""
             return schema.with_sold_out(_EMPTY) if self.empty_tells else schema

@@ -155,7 +155,7 @@ def _cells(file: Path, dialect: Dialect, guessed: bool) -> polars.DataFrame:
         except UnicodeDecodeError:
             if not guessed:
                 raise InvalidInput(
-                    f"{file} must be text in {dialect.encoding} (--encoding), got another encoding."
+                    f"{file} must be text in {dialect.encoding} (encoding), got another encoding."
                 ) from None
             raise _another_encoding(file) from None
         if guessed and dialect.encoding == "cp1252" and _mostly_utf8(raw):
@@ -227,7 +227,7 @@ def _said(encoding: str | None, start: bytes) -> str:
         name = codecs.lookup(str(encoding)).name
     except LookupError:
         raise InvalidInput(
-            "encoding (--encoding) must be one that Python knows, such as utf-8, cp1252 or "
+            "encoding must be one that Python knows, such as utf-8, cp1252 or "
             f"latin-1, got {encoding!r}."
         ) from None
     return "utf-8-sig" if name == "utf-8" and start.startswith(codecs.BOM_UTF8) else name
@@ -243,7 +243,7 @@ def _mostly_utf8(raw: bytes) -> bool:
 def _another_encoding(file: Path) -> InvalidInput:
     return InvalidInput(
         f"{file} must be text in UTF-8, UTF-16 or cp1252, got another encoding: "
-        "save it as 'CSV UTF-8', or name it (--encoding)."
+        "save it as 'CSV UTF-8', or name it (encoding=)."
     )
 
 
@@ -581,7 +581,7 @@ def _decimal(columns: dict[str, _Signed], name: str) -> str:
     if len(told) == 1:
         return next(iter(told))
     which = f"The numbers in {name} must tell whether their decimal sign is a point or a comma"
-    say = "say which it is with decimal (--decimal . or --decimal ,)"
+    say = "say which it is (decimal='.' or decimal=',')"
     if told:
         cells = {sign: _first_against(columns[column].text, sign) for sign, column in told.items()}
         raise DecimalUnknown(

@@ -221,7 +221,6 @@ def read_panel(
     *,
     coming: Any = None,
     n_coming: int = 0,
-    gaps: str = "auto",
 ) -> tuple[Panel, list[str]]:
     """Read a panel from a table.
 
@@ -234,7 +233,6 @@ def read_panel(
         features. Series that only it has are new.
     n_coming : int
         Coming days that matter, lead time included.
-    gaps : {"auto", "missing", "zero"}
 
     Returns
     -------
@@ -243,7 +241,7 @@ def read_panel(
     """
     import polars as pl
 
-    OneOf(*GAPS)("gaps", gaps)
+    OneOf(*GAPS)("gaps", schema.gaps)
     notes: list[str] = []
     dates = read_dates(table, schema.date)
     later = None if coming is None else _coming_rows(as_polars(coming), schema, table)
@@ -261,7 +259,7 @@ def read_panel(
         raise InvalidInput(
             f"Each series must have one row a {_unit(step)}, got several of "
             f"{_day(first, where % n_days, step)}{_called(keys, int(where // n_days))}: add them "
-            "up, or name the columns that tell them apart (--series)."
+            "up, or name the columns that tell them apart (series=)."
         )
     sales = numbers(table, schema.sales, "sales")
     if np.isinf(sales).any():
@@ -285,7 +283,7 @@ def read_panel(
     if hidden is not None:
         told = np.full(shape, np.nan)
         told[codes, day] = hidden
-    observed, told = _fill_gaps(observed, told, gaps, _unit(step), notes)
+    observed, told = _fill_gaps(observed, told, schema.gaps, _unit(step), notes)
     known, categories = _known(
         table, later, schema, (codes, day), first, step, (n_series, n_days + n_coming), keys, notes
     )
@@ -333,7 +331,7 @@ def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) ->
     called = "" if panel.keys is None else _called(panel.keys, who)
     others = np.unique(series[wrong]).size - 1
     more = f" (and of {others:,} more series)" if others else ""
-    look = "check the table of coming days (--future), or " if panel.known else ""
+    look = "check the table of coming days (future=), or " if panel.known else ""
     raise SolverFailure(
         f"Demand of a {_unit(panel.step)} must not be expected above {MAX_TIMES:g} times the "
         f"largest sales of the series{of}, which are {largest[who]:,.6g}{called}, got "
@@ -428,7 +426,7 @@ def _fill_gaps(
         return np.where(empty, 0.0, observed), hidden
     if n_empty > _MIN_GAPS * n_inside or gaps == "auto":
         notes.append(
-            f"{count} as unknown, not as 0; if nothing was sold then, say so (--gaps zero)."
+            f"{count} as unknown, not as 0; if nothing was sold then, say so (gaps='zero')."
         )
     return observed, hidden
 
@@ -497,18 +495,18 @@ def _known(
     import polars as pl
 
     there = () if later is None else later.columns
-    lacking = [name for name in schema.known if name not in there]
+    lacking = [name for name in schema.known_future if name not in there]
     if lacking:
         more = f" and {len(lacking) - _NAMED:,} more" if len(lacking) > _NAMED else ""
         listed = ", ".join(lacking[:_NAMED]) + more
         were, they = ("is", "it") if len(lacking) == 1 else ("are", "they")
         notes.append(
             f"{listed} {were} not used, because nothing says what {they} will be on the coming "
-            "days; give a table that does (--future)."
+            "days; give a table that does (future=)."
         )
     found: dict[str, Array] = {}
     categories: list[str] = []
-    names = [name for name in schema.known if name in there]
+    names = [name for name in schema.known_future if name in there]
     if later is None or not names:
         return found, ()
     day = ((later[schema.date].cast(pl.Date) - first).dt.total_days().to_numpy() // step).astype(

@@ -254,9 +254,9 @@ def read_file(
         raise InvalidInput(f"{file} must hold a table, got an empty file.")
     excel, parquet = (file.name.lower().endswith(kind) for kind in (".xlsx", (".parquet", ".pq")))
     if sheet is not None and not excel:
-        raise InvalidInput(f"sheet (--sheet) is only used of Excel files, got {file}.")
+        raise InvalidInput(f"sheet is only used of Excel files, got {file}.")
     if encoding is not None and (excel or parquet):
-        raise InvalidInput(f"encoding (--encoding) is only used of text files, got {file}.")
+        raise InvalidInput(f"encoding is only used of text files, got {file}.")
     if parquet:
         found = TableFile(_read_parquet(file))
     elif excel:
@@ -341,8 +341,7 @@ def _read_excel(
             raise InvalidInput(f"{file} must hold a table in a sheet, got no sheet.")
         if sheet is not None and sheet not in sheets:
             raise InvalidInput(
-                f"sheet (--sheet) must be one of {', '.join(map(repr, sheets))} in {file}, "
-                f"got {sheet!r}."
+                f"sheet must be one of {', '.join(map(repr, sheets))} in {file}, got {sheet!r}."
             )
         how: dict[str, Any] = {"engine": "calamine", "raise_if_empty": False}
         how["sheet_name"] = sheets[0] if sheet is None else sheet
@@ -370,8 +369,8 @@ def _read_excel(
     notes = []
     if len(sheets) > 1 and sheet is None:
         notes.append(
-            f"Of {len(sheets)} sheets in {file.name} the first was read, {sheets[0]!r}; --sheet "
-            "names another."
+            f"Of {len(sheets)} sheets in {file.name} the first was read, {sheets[0]!r}; name "
+            "another one (sheet=)."
         )
     if header > filled[0]:
         notes.append(f"The first {header} lines of {file.name} are above the header and not read.")

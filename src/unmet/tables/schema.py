@@ -1,6 +1,6 @@
-"""Which column of a table of sales is what: guessed from names and from content.
+"""Which column of a table of sales is what: said by the user, else inferred from names and content.
 
-A name makes a column a candidate for a entry, its content may refuse it: a flag holds yes and no,
+A name makes a column a candidate for a field, its content may refuse it: a flag holds yes and no,
 stock that was available is not below sales, columns that tell series apart leave one row a day. Of
 several candidates the one with the better name is taken; only where two are equally good must the
 user say. Columns that are known only afterwards, such as hours out of stock, are never features.
@@ -20,142 +20,107 @@ from unmet.tables.reading import NO, YES, date_form, fitting_forms, read_dates, 
 if TYPE_CHECKING:
     import polars
 
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 NAMES: dict[str, tuple[str, ...]] = {
-    "date": ("date", "ds", "dt", "day", "datum", "tag", "datetime", "timestamp", "week", "time"),
-    "sales": (
-        "sales",
-        "units_sold",
-        "unit_sales",
-        "sold",
-        "quantity_sold",
-        "qty_sold",
-        "sales_qty",
-        "sales_quantity",
-        "absatz",
-        "verkauf",
-        "verkauft",
-        "verkäufe",
-        "ventes",
-        "vendu",
-        "ventas",
-        "vendido",
-        "quantity",
-        "qty",
-        "units",
-        "menge",
-        "y",
-        "observed",
-        "demand",
-        "nachfrage",
+    "date": _words("date ds dt day datum tag datetime timestamp week time"),
+    "sales": _words(
+        "sales units_sold unit_sales sold quantity_sold qty_sold sales_qty sales_quantity absatz "
+        "verkauf verkauft verkäufe ventes vendu ventas vendido quantity qty units menge y observed "
+        "demand nachfrage"
     ),
-    "sold_out": (
-        "sold_out",
-        "soldout",
-        "stockout",
-        "stock_out",
-        "out_of_stock",
-        "oos",
-        "censored",
-        "ausverkauft",
-        "in_stock",
-        "instock",
+    "sold_out": _words(
+        "sold_out soldout stockout stock_out out_of_stock oos censored ausverkauft in_stock instock"
     ),
-    "stock": (
-        "stock",
-        "available",
-        "inventory",
-        "on_hand",
-        "supply",
-        "opening_stock",
-        "stock_available",
-        "delivered",
-        "bestand",
-        "anfangsbestand",
+    "stock": _words(
+        "stock available inventory on_hand supply opening_stock stock_available delivered bestand "
+        "anfangsbestand"
     ),
-    "price": ("price", "unit_price", "selling_price", "sell_price", "sales_price", "preis", "prix"),
-    "promotion": ("promotion", "promo", "discount", "campaign", "aktion", "rabatt", "onpromotion"),
+    "price": _words("price unit_price selling_price sell_price sales_price preis prix"),
+    "promotion": _words("promotion promo discount campaign aktion rabatt onpromotion"),
 }
-"""Names of columns by entry, the likeliest first; a name that begins with one of them is next, and
+"""Names of columns by field, the likeliest first; a name that begins with one of them is next, and
 one that has it as a part is last."""
 OPPOSITE = ("in_stock", "instock")
 """Flags that are yes where a row did not sell out."""
 
-AFTERWARDS = (
-    *NAMES["sold_out"],
-    *("demand", "truth", "nachfrage", "lost", "returns", "returned", "return", "retouren"),
-    *("waste", "wasted", "spoilage", "spoiled", "leftover", "leftovers", "remaining", "unsold"),
-    *("left", "left_over", "surplus", "closing", "end_of_day", "eod", "written_off"),
-    *("endbestand", "restbestand", "übrig", "rest", "restant", "restants", "invendu", "invendus"),
-    *("revenue", "turnover", "umsatz", "erlös", "profit", "takings"),
-    *("transactions", "receipts", "customers", "customer_count", "footfall", "traffic", "guests"),
-    *("visitors", "kunden", "gäste", "bons", "clients", "orders", "ordered", "last_sale"),
+AFTERWARDS = NAMES["sold_out"] + _words(
+    "demand truth nachfrage lost returns returned return retouren waste wasted spoilage spoiled "
+    "leftover leftovers remaining unsold left left_over surplus closing end_of_day eod written_off "
+    "endbestand restbestand übrig rest restant restants invendu invendus revenue turnover umsatz "
+    "erlös profit takings transactions receipts customers customer_count footfall traffic guests "
+    "visitors kunden gäste bons clients orders ordered last_sale"
 )
 """Parts of names of what nobody knows when orders are decided: never features."""
 
-_ITEMS = (
-    *("item", "product", "sku", "article", "material", "ean", "dish"),
-    *("artikel", "produkt", "gericht"),
+_ITEMS = _words("item product sku article material ean dish artikel produkt gericht")
+_PLACES = _words("store shop branch location outlet market restaurant filiale standort markt")
+_KINDS = _words(
+    "category cat department dept family class brand city region kategorie warengruppe abteilung "
+    "marke hersteller stadt"
 )
-_PLACES = (
-    *("store", "shop", "branch", "location", "outlet", "market", "restaurant"),
-    *("filiale", "standort", "markt"),
-)
-_KINDS = (
-    *("category", "cat", "department", "dept", "family", "class", "brand", "city", "region"),
-    *("kategorie", "warengruppe", "abteilung", "marke", "hersteller", "stadt"),
-)
-_IDS = ("id", "ids", "code", "nr", "no", "number", "key", "name", "series", "unique_id")
-_CALENDAR = (
-    "weekday",
-    "wochentag",
-    "day_of_week",
-    "dow",
-    "month",
-    "monat",
-    "year",
-    "quarter",
-    "week",
-)
-_END = ("end", "closing", "left", "remaining", "rest", "after")
-FLAG_VALUES = {*YES, *NO}
-_MAX_COLUMNS = 4  # that tell series apart together
-_MOSTLY = 0.95  # of the rows must fit what a column is taken for
+_IDS = _words("id ids code nr no number key name series unique_id")
+_CALENDAR = _words("weekday wochentag day_of_week dow month monat year quarter week")
+_END = _words("end closing left remaining rest after")
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Which column is what, and why.
+    """Which column is what; fields that are not given are inferred by `infer_schema`.
 
     Attributes
     ----------
     date, sales : str
-    series : tuple of str
-        Columns that tell series apart; none where the table is one series.
-    sold_out, stock, price : str or None
+        None: inferred.
+    series : str or sequence of str
+        Columns that tell series apart, () where the table is one series. None: inferred.
+    sold_out, stock, price : str
+        Flag of stock-outs, stock that was available, price. None: inferred; "": no column.
+    known_future : str or sequence of str
+        What is known beforehand, such as promotions and the weather: features, if a table of the
+        coming days has them. None: inferred.
+    on_hand : str
+        What was left at the end of each period; never inferred.
+    gaps : {"auto", "missing", "zero"}
+        What days without a row are: found out, unknown, or days on which nothing was sold.
     sold_out_opposite : bool
-        Whether the flag says the opposite: that something was left.
-    known : tuple of str
-        What may be known beforehand, such as promotions and the weather: features, if a table of
-        the coming days has them.
+        Whether the flag says the opposite, that something was left; inferred from its name.
     static : tuple of str
-        What never changes in a series, such as its category.
+        Inferred: what never changes in a series, such as its category.
     why : dict of str to str
-        A few words for each of the schema.
+        Inferred: a few words for each of the fields.
     left_out : dict of str to str
-        Why a column is not used.
+        Inferred: why a column is not used.
+
+    Examples
+    --------
+    >>> Schema(date="day", series="item").series
+    ('item',)
     """
 
-    date: str
-    sales: str
-    series: tuple[str, ...] = ()
+    date: Any = None
+    series: Any = None
+    sales: Any = None
     sold_out: str | None = None
-    sold_out_opposite: bool = False
     stock: str | None = None
     price: str | None = None
-    known: tuple[str, ...] = ()
+    known_future: Any = None
+    on_hand: str | None = None
+    gaps: str = "auto"
+    sold_out_opposite: bool = False
     static: tuple[str, ...] = ()
     why: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("series", "known_future"):
+            given = getattr(self, name)
+            if given is not None:
+                several = (given,) if isinstance(given, str) else tuple(given)
+                object.__setattr__(self, name, several)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -166,57 +131,42 @@ class Schema:
         why = {**self.why, "sold_out": "what is left"}
         return replace(self, sold_out=column, sold_out_opposite=False, why=why)
 
-    def with_known(self, told: Iterable[str]) -> Schema:
+    def with_known_future(self, told: Iterable[str]) -> Schema:
         """Keep as known beforehand what is told of the coming days; the rest is not used."""
-        known = tuple(name for name in self.known if name in set(told))
-        others = {name: "not told of the coming days" for name in self.known if name not in known}
-        return replace(self, known=known, left_out={**self.left_out, **others})
+        known = tuple(name for name in self.known_future if name in set(told))
+        others = {
+            name: "not told of the coming days" for name in self.known_future if name not in known
+        }
+        return replace(self, known_future=known, left_out={**self.left_out, **others})
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Columns that a file should give as text: 007 is not 7."""
         return (*self.series, *self.static)
 
-
-def given_columns(plan: Any) -> dict[str, Any]:
-    """Columns that the user of a plan has named, as parameters of `infer_schema`."""
-    names = ("date", "series", "sales", "sold_out", "stock", "price")
-    return {"known": plan.known_future, **{name: getattr(plan, name) for name in names}}
-
-
-def refuse_taken(schema: Schema, columns: Iterable[str]) -> None:
-    """Refuse columns of dates and series that are called like columns of a table of orders."""
-    clash = {schema.date, *schema.series} & set(columns)
-    if clash:
-        raise InvalidInput(
-            "Columns of dates and items must be called otherwise than those of the orders, got "
-            f"{min(clash)!r}: rename it."
-        )
+    def refuse_taken(self, columns: Iterable[str]) -> None:
+        """Refuse columns of dates and series that are called like columns of a table of orders."""
+        clash = {self.date, *self.series} & set(columns)
+        if clash:
+            raise InvalidInput(
+                "Columns of dates and items must be called otherwise than those of the orders, got "
+                f"{min(clash)!r}: rename it."
+            )
 
 
-def infer_schema(
-    table: polars.DataFrame,
-    *,
-    date: str | None = None,
-    series: str | Sequence[str] | None = None,
-    sales: str | None = None,
-    sold_out: str | None = None,
-    stock: str | None = None,
-    price: str | None = None,
-    known: str | Sequence[str] | None = None,
-) -> Schema:
-    """Guess which column is what, but for those that are given.
+def infer_schema(table: polars.DataFrame, schema: Schema | None = None) -> Schema:
+    """Infer which column is what, but for those that are given.
 
     Parameters
     ----------
     table : polars.DataFrame
-    date, sales, sold_out, stock, price : str, optional
-        Columns that are known to have the entry. "" for the last three: no column has it.
-    series, known : str or sequence of str, optional
+    schema : Schema, optional
+        What is known; fields that are None are inferred.
 
     Returns
     -------
     Schema
+        Complete: `date`, `sales`, `series` and `known_future` are not None.
 
     Examples
     --------
@@ -229,51 +179,68 @@ def infer_schema(
     ('Day', ('item',), 'sold', 'Sold out')
     >>> found.left_out
     {'waste': 'known only afterwards'}
+    >>> infer_schema(table, Schema(sold_out="")).sold_out is None
+    True
     """
-    series, known = ((each,) if isinstance(each, str) else each for each in (series, known))
-    given = {"date": date, "sales": sales, "sold_out": sold_out, "stock": stock, "price": price}
-    for entry, name in given.items():
-        require_columns(table, [name or None], entry)
-    require_columns(table, series or (), "series")
-    require_columns(table, known or (), "known_future")
-    taken = {name for name in (*given.values(), *(series or ()), *(known or ())) if name}
-    why = {entry: "given" for entry, name in given.items() if name is not None}
+    given = schema or Schema()
+    single = {
+        name: getattr(given, name) for name in ("date", "sales", "sold_out", "stock", "price")
+    }
+    for name, column in {**single, "on_hand": given.on_hand}.items():
+        require_columns(table, [column or None], name)
+    for name in ("series", "known_future"):
+        require_columns(table, getattr(given, name) or (), name)
+    why = {name: "given" for name, column in single.items() if column is not None}
+    several = (*(given.series or ()), *(given.known_future or ()), given.on_hand)
+    taken = {column for column in (*single.values(), *several) if column}
     free = [name for name in table.columns if name not in taken]
 
-    day = date or _only("date", date_columns(table, free), why)
-    free = [name for name in free if name != day]
+    def took(column: str | None) -> str | None:
+        if column in free:
+            free.remove(column)
+        return column
+
+    date = took(given.date or _only("date", date_columns(table, free), why))
+    sold_out = given.sold_out or None
     flags = [name for name in named(free, NAMES["sold_out"]) if holds_flags(table[name])]
-    flag = sold_out or None
-    if sold_out is None and flags:
-        flag = _only("sold_out", _best(flags, "sold_out"), why)
-    free = [name for name in free if name != flag]
-    amount = sales or _sales(table, free, why)
-    free = [name for name in free if name != amount]
-    available = (stock or None) if stock is not None else _stock(table, free, amount, why)
-    free = [name for name in free if name != available]
-    dates = read_dates(table, day)
-    keys = tuple(series) if series is not None else series_columns(table, free, dates)
-    if keys is None:
-        keys = ()
-        _refuse_repeated(dates, day)
+    if given.sold_out is None and flags:
+        sold_out = took(_only("sold_out", _best(flags, "sold_out"), why))
+    sales = took(given.sales or _sales(table, free, why))
+    stock = given.stock or None
+    if given.stock is None:
+        stock = took(_stock(table, free, str(sales), why))
+    dates = read_dates(table, str(date))
+    series = given.series
+    why["series"] = "given"
     if series is None:
-        why["series"] = "with the date, one row each" if keys else "one row a day"
-    else:
-        why["series"] = "given"
-    asked = price or None
-    if price is None:
-        prices = [name for name in named(free, NAMES["price"]) if table[name].dtype.is_numeric()]
-        asked = prices[0] if prices else None
-        if asked is not None:
-            why["price"] = "its name"
-    used = {day, flag, amount, available, asked, *keys}
-    static, before, left = _others(
-        table, [name for name in table.columns if name not in used], keys, known
+        series = series_columns(table, free, dates)
+        if series is None:
+            _refuse_repeated(dates, str(date))
+        why["series"] = "with the date, one row each" if series else "one row a day"
+    price = given.price or None
+    prices = [name for name in named(free, NAMES["price"]) if table[name].dtype.is_numeric()]
+    if given.price is None and prices:
+        price, why["price"] = prices[0], "its name"
+    used = {date, sold_out, sales, stock, price, given.on_hand, *series}
+    others = [name for name in table.columns if name not in used]
+    static, known, left_out = _others(table, others, series, given.known_future)
+    if price is not None:
+        known = (price, *known)
+    return Schema(
+        date=date,
+        series=series,
+        sales=sales,
+        sold_out=sold_out,
+        stock=stock,
+        price=price,
+        known_future=known,
+        on_hand=given.on_hand,
+        gaps=given.gaps,
+        sold_out_opposite=sold_out is not None and _rank(sold_out, OPPOSITE) is not None,
+        static=static,
+        why=why,
+        left_out=left_out,
     )
-    if asked is not None:
-        before = (asked, *before)
-    opposite = flag is not None and _rank(flag, OPPOSITE) is not None
-    return Schema(day, amount, keys, flag, opposite, available, asked, before, static, why, left)
 
 
 # --- Candidates by name.
@@ -319,16 +286,15 @@ def _best(candidates: Sequence[str], entry: str) -> list[str]:
 
 def _only(entry: str, candidates: Sequence[str], why: dict[str, str]) -> str:
     """Take the one candidate; none or several are for the user to say."""
-    option = f"--{entry.replace('_', '-')}"
     if not candidates:
         raise InvalidInput(
             f"{entry} must be a column of the table, got none that looks like it: "
-            f"name it ({option})."
+            f"name it ({entry}=)."
         )
     if len(candidates) > 1:
         raise InvalidInput(
             f"{entry} must be one column, got {' and '.join(map(repr, candidates))}, which look "
-            f"equally good: name it ({option})."
+            f"equally good: name it ({entry}=)."
         )
     why.setdefault(entry, "its name" if _rank(candidates[0], NAMES[entry]) else "its content")
     return candidates[0]
@@ -373,7 +339,7 @@ def holds_flags(column: polars.Series) -> bool:
         return True
     values = column.drop_nulls().unique().head(8).cast(pl.String).str.strip_chars()
     found = set(values.str.to_lowercase().to_list())
-    return bool(found) and found <= FLAG_VALUES
+    return bool(found) and found <= {*YES, *NO}
 
 
 def _sales(table: polars.DataFrame, free: list[str], why: dict[str, str]) -> str:
@@ -403,7 +369,7 @@ def _stock(table: polars.DataFrame, free: list[str], sales: str, why: dict[str, 
         if not column.dtype.is_numeric() or _rank(name, _END) is not None or holds_flags(column):
             continue
         both = table.select(name, sales).drop_nulls()
-        if both.height and (both[name] >= both[sales]).mean() >= _MOSTLY:  # type: ignore[operator]
+        if both.height and (both[name] >= both[sales]).mean() >= 0.95:  # type: ignore[operator]
             why["stock"] = "its name, and sales are not above it"
             return name
     return None
@@ -451,7 +417,7 @@ def series_columns(
             candidates.append((_place_of(name), name))
     ranked = [name for _, name in sorted(candidates, key=lambda each: each[0])]
     few = whole.filter(day.is_in(day.unique().sort().head(20).implode()))
-    for size in range(1, min(_MAX_COLUMNS, len(ranked)) + 1):
+    for size in range(1, min(4, len(ranked)) + 1):
         fitting = []
         for names in combinations(ranked, size):
             keys = ["\0day", *names]
@@ -480,7 +446,7 @@ def _refuse_repeated(dates: polars.Series, name: str) -> None:
     twice = int(dates.is_duplicated().arg_max() or 0)
     raise InvalidInput(
         f"Each series must have one row a day, got {dates[twice]} several times in column "
-        f"{name!r} and no columns that tell these rows apart: name them (--series), or add rows "
+        f"{name!r} and no columns that tell these rows apart: name them (series=), or add rows "
         "of the same day up."
     )
 

@@ -27,7 +27,7 @@ from unmet.censoring.hours.hours import (
 from unmet.errors import InvalidInput
 from unmet.tables.encoding import as_categories
 from unmet.tables.reading import numbers, read_dates
-from unmet.tables.schema import NAMES, infer_schema, named
+from unmet.tables.schema import NAMES, Schema, infer_schema, named
 
 if TYPE_CHECKING:
     import polars
@@ -77,13 +77,7 @@ def place_days(
     import polars as pl
 
     schema = infer_schema(
-        daily,
-        date=date,
-        series=series,
-        sales=sales,
-        stock="",
-        sold_out="",
-        price=None,
+        daily, Schema(date=date, series=series, sales=sales, stock="", sold_out="")
     )
     dates = read_dates(daily, schema.date)
     first = dates.min()
@@ -105,7 +99,7 @@ def place_days(
         )
     groups = _groups(daily, (*schema.series, *schema.static), code)
     shape = keys.height, n_days
-    special = _promotions(daily, (*schema.known, *schema.static), code, day, shape)
+    special = _promotions(daily, (*schema.known_future, *schema.static), code, day, shape)
     return PlacedDays(schema.date, keys, code, day, first, n_days, groups, special, schema.static)
 
 
