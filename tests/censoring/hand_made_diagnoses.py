@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import norm
 
-from unmet.censoring.diagnosis import Candidate, Diagnosis, QuantilePlot, Sensitivity
+from unmet.censoring.model import Candidate, Diagnosis, QuantilePlot, Sensitivity
 from unmet.simulate import store10
 
 LEVELS = tuple(np.round(np.arange(0.02, 0.99, 0.02), 2))

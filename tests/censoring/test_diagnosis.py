@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
-from unmet.censoring.diagnosis import Diagnosis, Sensitivity
+from unmet.censoring.model import Diagnosis, Sensitivity
 
 FALL = chi2.ppf(0.95, df=1) / 2
 

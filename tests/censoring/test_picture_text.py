@@ -8,7 +8,7 @@ import pytest
 from hand_made_diagnoses import ALL, bare, flagged, sold_out, uncensored, unclear, weak
 from hypothesis import strategies as st
 
-from unmet.censoring.diagnosis import Candidate
+from unmet.censoring.model import Candidate
 from unmet.censoring.text import describe
 
 

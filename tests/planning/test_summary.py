@@ -3,7 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-from unmet.censoring.diagnosis import Ambiguity, Choice, Diagnosis
+from unmet.censoring.model import Ambiguity, Choice, Diagnosis
 from unmet.planning.summary import followed, hidden_rows, plain_answers
 
 FOUND = Diagnosis(

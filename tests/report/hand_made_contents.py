@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import polars as pl
 from scipy.stats import norm
 
-from unmet.censoring.diagnosis import Candidate, Diagnosis, QuantilePlot, Sensitivity
+from unmet.censoring.model import Candidate, Diagnosis, QuantilePlot, Sensitivity
 from unmet.planning.decision_report import Comparison, Fold, MethodCost, ReportData, Stake
 
 LEVELS = (0.02, 0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.98)

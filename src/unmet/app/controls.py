@@ -13,7 +13,7 @@ import streamlit as st
 from unmet.app.cache import FITS
 from unmet.app.planning import has_history
 from unmet.app.upload import MAX_MEGABYTES, guess_plan, guess_truth, read_uploaded
-from unmet.censoring.diagnosis import RATES
+from unmet.censoring.model import RATES
 from unmet.errors import InvalidInput
 from unmet.planning import example
 from unmet.planning.example import EXAMPLE, Example

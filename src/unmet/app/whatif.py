@@ -16,10 +16,10 @@ from sklearn.base import clone
 
 from unmet.arrays import Band
 from unmet.censoring import Diagnosis, LatentBand
-from unmet.censoring.diagnosis import RATES, Deferred
 from unmet.censoring.latent.diagnose import impose
-from unmet.censoring.latent.fitted import FittedModel, RowQuantiles, mean_cost, shifts
+from unmet.censoring.latent.fitted import FittedModel, RowQuantiles, shifts
 from unmet.censoring.latent.selection import FittedCandidate
+from unmet.censoring.model import RATES, Deferred, mean_cost
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators import LinearDecision
@@ -137,7 +137,7 @@ class AssumedRates:
         shift = shifts(assumed, fitted, rows.features, rows.cost)
         distribution = RowQuantiles(assumed, fitted, rows.features)
         truth = distribution.truth(getattr(rows.cost, "level", 0.5))
-        nodes = distribution.nodes(distribution.truth)
+        nodes = distribution.nodes()
         added = mean_cost(rows.cost, truth - shift, nodes) - mean_cost(rows.cost, truth, nodes)
         return max(float(np.average(added, weights=rows.weight)), 0.0)
 

@@ -19,8 +19,8 @@ from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.censoring.audited import AuditedBand
-    from unmet.censoring.diagnosis import Candidate, Diagnosis
-    from unmet.censoring.latent.band import LatentBand
+    from unmet.censoring.latent.band import LatentBand, fit_censoring
+    from unmet.censoring.model import Candidate, CensoringModel, Diagnosis
     from unmet.censoring.order_rule.detection import DetectedRule, OrderRuleDetection
     from unmet.censoring.order_rule.rules import OrderRule
     from unmet.censoring.rule import BandRule, FixedBand
@@ -30,6 +30,7 @@ __all__ = [
     "AuditedBand",
     "BandRule",
     "Candidate",
+    "CensoringModel",
     "DetectedRule",
     "Diagnosis",
     "FixedBand",
@@ -37,16 +38,17 @@ __all__ = [
     "OrderRule",
     "OrderRuleDetection",
     "SearchedBand",
+    "fit_censoring",
 ]
 
 __getattr__ = names_of(
     __name__,
     {
         "unmet.censoring.audited": "AuditedBand",
-        "unmet.censoring.diagnosis": "Diagnosis Candidate",
+        "unmet.censoring.model": "CensoringModel Diagnosis Candidate",
         "unmet.censoring.order_rule.detection": "DetectedRule OrderRuleDetection",
         "unmet.censoring.order_rule.rules": "OrderRule",
-        "unmet.censoring.latent.band": "LatentBand",
+        "unmet.censoring.latent.band": "LatentBand fit_censoring",
         "unmet.censoring.rule": "BandRule FixedBand",
         "unmet.censoring.searched": "SearchedBand",
     },

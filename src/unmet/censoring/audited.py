@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 
 from unmet.arrays import Array, Band, Features, Numbers, common_rows
 from unmet.censoring import constants as tuned
-from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.model import Diagnosis
 from unmet.censoring.rule import TrainingRule
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported

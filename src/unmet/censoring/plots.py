@@ -19,7 +19,7 @@ import numpy as np
 
 from unmet.arrays import Array
 from unmet.censoring import constants as tuned
-from unmet.censoring.diagnosis import Curve, Diagnosis, QuantilePlot, Sensitivity
+from unmet.censoring.model import Curve, Diagnosis, QuantilePlot, Sensitivity
 from unmet.censoring.text import headline, interval, percent
 from unmet.errors import MissingPackage, Unsupported
 

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Band, Features, common_rows
-from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.model import Diagnosis
 from unmet.costs import Cost, HingeCost
 from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported

@@ -12,7 +12,7 @@ import numpy as np
 
 from unmet.arrays import Band, Features, read_array
 from unmet.censoring import constants as tuned
-from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.model import Diagnosis
 from unmet.censoring.rule import TrainingRule
 from unmet.costs import Cost, CustomPricing, PreventiveReplacement
 from unmet.errors import InvalidInput, MissingPackage

@@ -7,7 +7,7 @@ from math import floor, isfinite, log10
 from textwrap import wrap
 from typing import TypeAlias
 
-from unmet.censoring.diagnosis import Ambiguity, Candidate, Choice, Diagnosis
+from unmet.censoring.model import Ambiguity, Candidate, Choice, Diagnosis
 
 Cells: TypeAlias = tuple[str, ...]
 
@@ -207,7 +207,7 @@ def describe(diagnosis: Diagnosis) -> str:
 
     Examples
     --------
-    >>> from unmet.censoring.diagnosis import Diagnosis
+    >>> from unmet.censoring.model import Diagnosis
     >>> print(describe(Diagnosis("LatentBand", 500, share_censored=0.3, share_is_seen=True)))
     LatentBand, 500 rows
     How much is hidden?  30% of the rows are censored (counted, not estimated).

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _num_features, validate_data
 from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Band, PerRow, common_rows
-from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.model import Diagnosis
 from unmet.censoring.rule import BandRule
 from unmet.costs import Cost, Newsvendor
 from unmet.costs.base import A_COST

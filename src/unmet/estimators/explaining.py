@@ -30,7 +30,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Band, Features
-from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.model import Diagnosis
 from unmet.censoring.rule import BandRule
 from unmet.costs import Cost, CustomPricing, HingeCost, Newsvendor, SquaredError
 from unmet.errors import Unsupported

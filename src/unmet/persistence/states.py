@@ -54,7 +54,7 @@ _CLASSES: Mapping[str, str] = {
     "solvers.descent.minibatch": "MiniBatchOptions DescentState",
     "solvers.neural.networks": "Network NetworkLayout FeatureScaling",
     "solvers.neural.optimisers": "Moments",
-    "censoring.diagnosis": "Ambiguity Choice Diagnosis Candidate RobustnessCheck "
+    "censoring.model": "Ambiguity Choice Diagnosis Candidate RobustnessCheck "
     "QuantilePlot Sensitivity",
     "censoring.rule": "FixedBand LinearRule",
     "censoring.searched": "SearchedBand _Prediction",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.model import Diagnosis
 from unmet.planning.model_selection import candidates
 from unmet.planning.summary import NOUNS, followed, hidden_rows
 from unmet.tables.reading import TableRows, read_dates

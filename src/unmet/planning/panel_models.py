@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from unmet.arrays import Array
-from unmet.censoring.panel import PanelDistribution, fit_panel_distribution
-from unmet.costs import Cost, Newsvendor
+from unmet.censoring.panel import PanelDistribution
+from unmet.costs import Cost, Newsvendor, SquaredError
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.inventory import DemandDistribution
 from unmet.planning.history import DRAWN, SAME_DAYS, History, Single, at
+from unmet.rows import Rows
 from unmet.tables.panel import Panel, Places
 
 CANDIDATES = ("seasonal", "linear", "distribution", "neural", "boosted", "blend")
@@ -261,15 +262,17 @@ class TrainingSet:
         self._columns = LineColumns(self.history).fit(features)
         # slow sellers vary more, in shares of their level: each volume has a spread of its own
         self._volumes = np.unique(np.quantile(level, np.linspace(0, 1, _VOLUMES + 1)[1:-1]))
-        self.distribution = fit_panel_distribution(
+        told_rows = Rows(
             self._columns.transform(features),
             self._least(self.panel.observed[series, day], flags) / level,
-            flags,
-            level / level.mean(),
-            np.searchsorted(self._volumes, level),
-            np.ones(self._volumes.size + 1),
-            day,
-            self.seed,
+            SquaredError(),
+            share=level / level.sum(),
+            censored=flags.astype(np.float64),
+            time=day,
+            series=np.searchsorted(self._volumes, level),
+        )
+        self.distribution = PanelDistribution(self.seed).fit(
+            told_rows, np.ones(self._volumes.size + 1)
         )
         start = int(self._cells[1].min())
         rows, days = np.nonzero(hidden)
@@ -297,12 +300,11 @@ class TrainingSet:
         self, distribution: PanelDistribution, columns: Array, level: Array, sold: Array
     ) -> Array:
         """Demand of sold-out days under the distribution, above the sales, (n_rows, VIEWS)."""
-        generator = np.random.default_rng(self.seed + 1)
-        order = np.argsort(generator.random((sold.size, VIEWS)), axis=1)
-        spread = (order + generator.random(order.shape)) / VIEWS
+        hidden = np.ones(sold.size)
+        least = self._least(sold, hidden > 0) / level
         group = np.searchsorted(self._volumes, level)
-        least = self._least(sold, np.ones(sold.size, dtype=np.bool_))
-        drawn = distribution.above(columns, group, least / level, spread) * level[:, None]
+        rows = Rows(columns, least, SquaredError(), censored=hidden, series=group)
+        drawn = distribution.sample(rows, VIEWS, self.seed + 1).T * level[:, None]
         return np.maximum(np.round(drawn), sold[:, None]) if self._counted else drawn
 
     def _least(self, sold: Array, hidden: NDArray[np.bool_]) -> Array:
@@ -493,7 +495,7 @@ class PanelModel(BaseEstimator):
             group = np.where(self.seen_[series], series, -1)
             quantile = float(np.mean(self.cost.level))
             rows = self.columns_.transform(features)
-            found = self.distribution_.quantile(rows, group, np.ones(series.size), quantile)
+            found = self.distribution_.of(rows, group).truth(quantile)
         return found
 
     def _fit_linear(self, training: TrainingSet) -> None:
@@ -542,15 +544,16 @@ class PanelModel(BaseEstimator):
         self.columns_ = LineColumns(training.history, few=True).fit(training.features[some])
         series = training.series[some]
         self.seen_ = np.bincount(series, minlength=training.panel.n_series) > 0
-        self.distribution_: PanelDistribution = fit_panel_distribution(
+        rows = Rows(
             self.columns_.transform(training.features[some]),
             training.value[some],
-            np.zeros(n_rows, dtype=np.bool_),
-            training.weight[some],
-            series.astype(np.int64),
-            np.ones(training.panel.n_series),
-            training.day[some],
-            self.random_state,
+            SquaredError(),
+            share=training.weight[some] / training.weight[some].sum(),
+            time=training.day[some],
+            series=series,
+        )
+        self.distribution_ = PanelDistribution(self.random_state).fit(
+            rows, np.ones(training.panel.n_series)
         )
 
 

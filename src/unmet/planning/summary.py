@@ -9,7 +9,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from unmet.censoring.diagnosis import Diagnosis
+from unmet.censoring.model import Diagnosis
 from unmet.censoring.text import (
     COUNTED,
     WIDTH,

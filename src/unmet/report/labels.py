@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from unmet.censoring import Diagnosis
-from unmet.censoring.diagnosis import QuantilePlot, Sensitivity
+from unmet.censoring.model import QuantilePlot, Sensitivity
 from unmet.censoring.plots import ChartLabels, hides
 from unmet.censoring.text import interval, number, percent, rates
 from unmet.planning.decision_report import BASELINES, Comparison, MethodCost

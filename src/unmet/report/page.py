@@ -16,7 +16,7 @@ from pathlib import Path
 
 from unmet.censoring import Diagnosis
 from unmet.censoring.constants import LABELS_APART
-from unmet.censoring.diagnosis import Ambiguity, Sensitivity
+from unmet.censoring.model import Ambiguity, Sensitivity
 from unmet.censoring.plots import possible_rates, quantile_chart, rate_charts
 from unmet.censoring.text import answers, candidate_columns, interval, number, percent, sure
 from unmet.errors import InvalidInput

@@ -8,9 +8,10 @@ from scipy import optimize, stats
 
 import unmet
 from unmet import DistributionDecision, GroupedDecision, LinearDecision, Newsvendor, SquaredError
-from unmet.censoring.panel import fit_panel_distribution
+from unmet.censoring.panel import PanelDistribution
 from unmet.errors import InvalidInput, Unsupported
 from unmet.planning import DecisionPlan
+from unmet.rows import Rows
 
 COST = Newsvendor(underage=4, overage=1)
 
@@ -115,8 +116,7 @@ def test_groups_never_seen_get_the_common_distribution(fitted):
 @settings(max_examples=25, deadline=None)
 def test_quantiles_rise(fitted, shop, levels):
     X, group = shop[0][:50, 1:], shop[0][:50, 0].astype(int)
-    unit = fitted._level.group[group]
-    each = [fitted._distribution.quantile(X, group, unit, at) for at in sorted(levels)]
+    each = [fitted._distribution.of(X, group).truth(at) for at in sorted(levels)]
     assert (np.diff(each, axis=0) >= -1e-9).all()
 
 
@@ -134,13 +134,12 @@ def test_weights_are_repetitions():
     X, group = generator.normal(size=(60, 2)), np.repeat(np.arange(4), 15)
     value = X.sum(axis=1) + generator.normal(size=60)  # negative ones: a single space
     hidden, times = generator.random(60) < 0.3, generator.integers(0, 3, 60)
-    unit = np.zeros(4)
-    weighed = fit_panel_distribution(X, value, hidden, times.astype(float), group, unit, None, 0)
+    rows = Rows.of(SquaredError(), X, value, times, hidden, series=group)
     index = np.repeat(np.arange(60), times)
-    ones = np.ones(index.size)
-    repeated = fit_panel_distribution(
-        X[index], value[index], hidden[index], ones, group[index], unit, None, 0
+    again = Rows.of(
+        SquaredError(), X[index], value[index], None, hidden[index], series=group[index]
     )
+    weighed, repeated = (PanelDistribution().fit(each, np.zeros(4)) for each in (rows, again))
     one, other = (each.predict(X, group) for each in (weighed, repeated))
     assert one[0] == pytest.approx(other[0], abs=0.02)
     assert one[1] == pytest.approx(other[1], rel=0.02)

@@ -15,7 +15,6 @@ from sklearn.utils import check_random_state
 
 from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
 from unmet.censoring import constants as tuned
-from unmet.censoring.diagnosis import Choice, Deferred, Diagnosis, Identified
 from unmet.censoring.latent.diagnose import diagnose, draw_quantiles, impose
 from unmet.censoring.latent.fitted import (
     FittedModel,
@@ -49,6 +48,7 @@ from unmet.censoring.latent.unidentified import (
     compare_choices,
     left_over,
 )
+from unmet.censoring.model import CensoringModel, Choice, Deferred, Diagnosis, Identified
 from unmet.censoring.order_rule.detection import OrderRuleDetection
 from unmet.censoring.rule import BandRule
 from unmet.costs import Cost, PiecewiseLinearCost, SquaredError
@@ -263,9 +263,15 @@ class LatentBand(BandRule):
         self._said = tuple(notes)
         self._verdicts: dict[str, Identified | None] = {}
         diagnosis = self.diagnosis_for(used.cost)
+        self.fitted_model_ = replace(self.fitted_model_, diagnosis_=diagnosis)
         assert diagnosis.share_censored is not None
         self.share_censored_ = diagnosis.share_censored
         return diagnosis
+
+    @property
+    def model_(self) -> CensoringModel:
+        """The censoring model that was fitted: what the truth of any row may have been."""
+        return self.fitted_model_
 
     def diagnosis_for(self, cost: Cost) -> Diagnosis:
         """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
@@ -626,6 +632,43 @@ class LatentBand(BandRule):
                     "So many rows sold out that observations say nothing of quantiles of the truth "
                     f"above {profile.highest:.2f}: decisions at {level:.2f} are held there."
                 )
+
+
+def fit_censoring(
+    rows: Rows,
+    *,
+    sellout_rate: Any = None,
+    order_rule: Any = "auto",
+    families: Any = "auto",
+    orders: Any = "auto",
+    location: Any = None,
+    max_rows: int = 200_000,
+    random_state: Any = None,
+) -> CensoringModel:
+    """Fit a censoring model to rows, with everything that is known of them.
+
+    Parameters
+    ----------
+    rows : Rows
+        Flags, stock or limits are used where they are there; times and series are searched for an
+        order rule. The diagnosis is for their cost.
+    sellout_rate, order_rule, families, orders, location, max_rows, random_state
+        As of `LatentBand`.
+
+    Returns
+    -------
+    CensoringModel
+    """
+    rule = LatentBand(
+        sellout_rate,
+        families,
+        orders,
+        location=location,
+        order_rule=order_rule,
+        max_rows=max_rows,
+        random_state=random_state,
+    )
+    return rule.fit_rows(rows, rows.cost).model_
 
 
 def _leave_some_seen(rate: RateRange, n_rows: int) -> None:

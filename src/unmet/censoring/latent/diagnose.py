@@ -9,21 +9,11 @@ import numpy as np
 
 from unmet.arrays import Array
 from unmet.censoring import constants as tuned
-from unmet.censoring.diagnosis import (
-    RATES,
-    Candidate,
-    Deferred,
-    Diagnosis,
-    Identified,
-    QuantilePlot,
-    Sensitivity,
-)
 from unmet.censoring.latent.fitted import (
     FittedModel,
     RepresentativeRows,
     RowQuantiles,
     decisions,
-    mean_cost,
     shifts,
 )
 from unmet.censoring.latent.fitting import RateSurface, maximise, row_values
@@ -38,6 +28,16 @@ from unmet.censoring.latent.selection import (
     behind,
 )
 from unmet.censoring.latent.stack import Stack, censored_in_part, part_censored
+from unmet.censoring.model import (
+    RATES,
+    Candidate,
+    Deferred,
+    Diagnosis,
+    Identified,
+    QuantilePlot,
+    Sensitivity,
+    mean_cost,
+)
 from unmet.costs import PiecewiseLinearCost
 
 _LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
@@ -171,7 +171,7 @@ def _stake(fitted_model: FittedModel, fitted: FittedCandidate, rows: Representat
         return 0.0  # nothing is hidden
     truth, seen = decisions(fitted_model, fitted, features, cost)
     quantiles = RowQuantiles(fitted_model, fitted, features)
-    nodes = quantiles.nodes(quantiles.truth)
+    nodes = quantiles.nodes()
     return max(rows.mean(mean_cost(cost, seen, nodes) - mean_cost(cost, truth, nodes)), 0.0)
 
 
@@ -232,7 +232,7 @@ def profile(
     """Decisions, cost and likelihood of the chosen family with each sell-out rate imposed."""
     chosen, features, cost = fitted_model.chosen, rows.sample.features, rows.sample.cost
     truth = RowQuantiles(fitted_model, chosen, features)
-    nodes = truth.nodes(truth.truth)
+    nodes = truth.nodes()
     _, seen = decisions(fitted_model, chosen, features, cost)
     decided, paid, fits = [], [], []
     for rate in rates:

@@ -6,7 +6,7 @@ the best decision for the truth less that for what is seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Array, Features, Limits, Numbers
 from unmet.censoring import constants as tuned
-from unmet.censoring.diagnosis import RobustnessCheck
 from unmet.censoring.latent.basis import Columns
 from unmet.censoring.latent.families import Family
 from unmet.censoring.latent.fitting import LikelihoodFit, LikelihoodProblem, Located, Policy
@@ -49,18 +48,22 @@ from unmet.censoring.latent.stack import (
     plain_families,
     weigh,
 )
+from unmet.censoring.model import (
+    CensoringModel,
+    Diagnosis,
+    RobustnessCheck,
+    best_decisions,
+    equally_likely,
+)
 from unmet.censoring.rule import USUAL_LEVELS
 from unmet.costs import (
-    AgeReplacement,
     Cost,
     CustomPricing,
     PiecewiseLinearCost,
-    PreventiveReplacement,
     SquaredError,
 )
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
-from unmet.solvers.descent.jumps import LEVELS, best_ages
 
 _FOLDS = 4
 _NOTHING_SEEN = (
@@ -72,7 +75,7 @@ _MIDDLE_LEVELS = tuple(np.linspace(0.1, 0.9, 9).tolist())
 
 
 @dataclass(frozen=True)
-class FittedModel:
+class FittedModel(CensoringModel):
     """Everything that was learned from the observations, for any cost and any rows.
 
     Attributes
@@ -126,6 +129,14 @@ class FittedModel:
     imposed_by_few: dict[float, FittedCandidate] = field(
         default_factory=dict, repr=False, compare=False
     )
+    diagnosis_: Diagnosis = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
+
+    def distribution(self, rows: Rows) -> RowQuantiles:
+        """Give the distribution of the truth of rows, given their features."""
+        return RowQuantiles(self, self.chosen, rows.features)
+
+    def _chance_censored(self, rows: Rows) -> Array:
+        return self.probability(rows.features, rows.observation)
 
     def hides(self, fitted: FittedCandidate) -> bool:
         """Whether something is hidden under one candidate model."""
@@ -205,6 +216,7 @@ class FittedModel:
                 if each.profile is None  # what a rate hides is known of any rate
             },
             imposed_by_few={},
+            diagnosis_=None,  # type: ignore[arg-type]
         )
 
     @property
@@ -509,15 +521,8 @@ def decisions(
     both = np.empty((2, n_rows))
     for index in some_rows(n_rows):
         part = RowQuantiles(fitted_model, fitted, features[index])
-        evaluated = cost.take(index)
         for place, quantile in enumerate((part.truth, part.observed)):
-            if isinstance(evaluated, AgeReplacement | PreventiveReplacement):
-                table = np.stack([quantile(float(level)) for level in LEVELS])
-                ages: Array = best_ages(evaluated, table).age
-                # never is as late as can be told
-                both[place, index] = np.where(np.isinf(ages), table[-1], ages)
-            else:
-                both[place, index] = _cheapest(evaluated, part.nodes(quantile))
+            both[place, index] = best_decisions(quantile, cost.take(index))
     return both[0], both[1]
 
 
@@ -602,31 +607,9 @@ class RowQuantiles:
         share = np.clip((level - below) / np.maximum(above - below, 1e-300), 0.0, 1.0)
         return np.asarray(low + share * (high - low))
 
-    @staticmethod
-    def nodes(quantile: Callable[[float], Array], count: int = tuned.N_NODES) -> Array:
-        """Equally likely values of each row, of shape (count, n_rows)."""
-        levels = (np.arange(count) + 0.5) / count
-        return np.stack([quantile(float(level)) for level in levels])
-
-
-def mean_cost(cost: Cost, decision: Array, nodes: Array) -> Array:
-    """Average the cost of each row's decision over its equally likely truths."""
-    count, n_rows = nodes.shape
-    if isinstance(cost, AgeReplacement) and cost.rate is None:  # each row's own cost rate
-        paid = np.where(decision > nodes, cost.failure, cost.planned).mean(axis=0)
-        served = np.minimum(decision, nodes).mean(axis=0)
-        return np.asarray(paid / np.maximum(served, np.finfo(np.float64).tiny))
-    rows = np.tile(np.arange(n_rows), count)
-    paid = cost.take(rows).cost(np.tile(decision, count), nodes.ravel())
-    return np.asarray(paid.reshape(count, n_rows).mean(axis=0))
-
-
-def _cheapest(cost: Cost, nodes: Array) -> Array:
-    """Cheapest decision among the nodes; their mean for a squared error."""
-    if isinstance(cost, SquaredError):
-        return np.asarray(nodes.mean(axis=0))
-    paid = np.stack([mean_cost(cost, candidate, nodes) for candidate in nodes])
-    return np.asarray(np.take_along_axis(nodes, paid.argmin(axis=0)[None], axis=0)[0])
+    def nodes(self) -> Array:
+        """Equally likely truths of each row, of shape (count, n_rows)."""
+        return equally_likely(self.truth)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import numpy as np
 
 from unmet.arrays import Array
 from unmet.censoring import constants as tuned
-from unmet.censoring.diagnosis import Identified
 from unmet.censoring.latent.families import FAMILIES
 from unmet.censoring.latent.fitted import FittedModel, RepresentativeRows, RowQuantiles
 from unmet.censoring.latent.fitting import (
@@ -37,6 +36,7 @@ from unmet.censoring.latent.location import (
 )
 from unmet.censoring.latent.observed import Observed
 from unmet.censoring.latent.selection import behind, first_start
+from unmet.censoring.model import Identified
 from unmet.rows import Rows
 
 _STEP = 1e-4

@@ -20,7 +20,6 @@ from scipy import linalg, special
 
 from unmet.arrays import Array, Numbers
 from unmet.censoring import constants as tuned
-from unmet.censoring.diagnosis import RobustnessCheck
 from unmet.censoring.latent.counts import Counts, count_quantile, equals, reaches
 from unmet.censoring.latent.fitting import (
     LikelihoodFit,
@@ -32,6 +31,7 @@ from unmet.censoring.latent.fitting import (
 )
 from unmet.censoring.latent.likelihood import CENSORED, FLOOR, UNKNOWN, RowKinds
 from unmet.censoring.latent.selection import FittedCandidate, ModelData, behind
+from unmet.censoring.model import RobustnessCheck
 
 _FURTHEST = 8.0  # normal scores: all that doubles can tell from 1
 _NARROWEST = 1e-12  # probability of a row's own interval

@@ -30,18 +30,17 @@ from scipy import stats
 
 from unmet.arrays import Array, Features
 from unmet.censoring import constants as tuned
-from unmet.censoring.diagnosis import RATES, Ambiguity, Choice
 from unmet.censoring.latent.diagnose import impose
 from unmet.censoring.latent.fitted import (
     FittedModel,
     RepresentativeRows,
     RowQuantiles,
     decisions,
-    mean_cost,
     shifts,
 )
 from unmet.censoring.latent.observed import RateRange
 from unmet.censoring.latent.selection import FittedCandidate
+from unmet.censoring.model import RATES, Ambiguity, Choice, mean_cost
 from unmet.costs import Cost, PiecewiseLinearCost
 
 WhenUnidentified: TypeAlias = Literal["least_censoring", "minimax_regret", "expected_cost"]
@@ -271,9 +270,7 @@ class RowRegrets:
             self._slopes = cost.slopes.rows(features.shape[0])
         else:
             pairs = zip(self._distributions, self._moved, strict=True)
-            self._nodes = [
-                distribution.nodes(distribution.truth) + moved for distribution, moved in pairs
-            ]
+            self._nodes = [distribution.nodes() + moved for distribution, moved in pairs]
             evaluated = zip(self.best, self._nodes, strict=True)
             self._least = np.stack([mean_cost(cost, each, nodes) for each, nodes in evaluated])
 

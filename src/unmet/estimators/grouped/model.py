@@ -14,8 +14,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
-from unmet.censoring import BandRule, Diagnosis, LatentBand
-from unmet.censoring.panel import Codes, PanelDistribution, fit_panel_distribution
+from unmet.censoring import BandRule, LatentBand
+from unmet.censoring.panel import Codes, PanelDistribution
 from unmet.costs import PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import (
@@ -372,7 +372,7 @@ class GroupedDecision(DecisionModel):
         level = self._level.of(group, entries)
         distribution: PanelDistribution | None = getattr(self, "_distribution", None)
         if distribution is not None:
-            return distribution.quantile(features, group, level, self._alpha)
+            return distribution.of(features, group, level).truth(self._alpha)
         columns = pooled_columns(features, level, crosses(self.pooled_, self.weight_.size))
         decision = self.pooled_.predict(columns)
         weight = np.where(group < 0, 0.0, self.weight_[group])
@@ -421,20 +421,10 @@ class GroupedDecision(DecisionModel):
         assert isinstance(rows.features, np.ndarray)
         seen = Seen.of(rows.observation, weight, codes, index)
         self._level = Level.learn(seen, weight)
-        place = None
-        if rows.time is not None:
-            place = np.unique(rows.time, return_inverse=True)[1].reshape(-1)
         with one_blas_thread():
-            self._distribution = distribution = fit_panel_distribution(
-                rows.features,
-                rows.observation,
-                flags == 1.0,
-                weight,
-                codes,
-                self._level.group,
-                place,
-                seed,
-            )
+            told = replace(rows, series=codes)
+            distribution = PanelDistribution(seed).fit(told, self._level.group)
+        self._distribution = distribution
         usual = average_cost(cost, weight)
         assert isinstance(usual, PiecewiseLinearCost)
         self._alpha = float(usual.level)
@@ -444,22 +434,7 @@ class GroupedDecision(DecisionModel):
         self._rows = np.bincount(codes, minlength=index.n_groups)
         self._sentence = np.full(index.n_groups, "", dtype=np.str_)
         self.cost_, self.band_, self.band_rule_ = cost, None, None
-        share = float(weight[flags == 1.0].sum() / weight.sum())
-        notes = [
-            "One distribution of all groups together: of what groups differ by, "
-            f"{float(np.mean(distribution.own_share)):.0%} is known of a group on average; the "
-            f"rest of its distribution is that of all."
-        ]
-        if np.isnan(flags).any():
-            notes.append(f"{np.isnan(flags).sum():,} rows of which nothing is known were left out.")
-        self.diagnosis_ = Diagnosis(
-            rule="LatentBand",
-            n_rows=int(np.count_nonzero(weight)),
-            share_censored=share,
-            identified="yes",
-            notes=tuple(notes),
-            share_is_seen=True,
-        )
+        self.diagnosis_ = distribution.diagnosis_
         order = np.argsort(codes, kind="stable")
         order = order[weight[order] > 0]
         starts = np.searchsorted(codes[order], np.arange(index.n_groups + 1))
@@ -467,13 +442,9 @@ class GroupedDecision(DecisionModel):
         levels = (np.random.default_rng(seed).permutation(order.size) + 0.5) / order.size
         some, group = rows.take(order), codes[order]
         assert isinstance(some.features, np.ndarray)
-        own = self._level.group[group]
-        drawn = replace(
-            some,
-            observation=distribution.quantile(some.features, group, own, levels),
-            censored=None,
-        )
-        decision = distribution.quantile(some.features, group, own, self._alpha)
+        own = distribution.of(some.features, group)
+        drawn = replace(some, observation=own.truth(levels), censored=None)
+        decision = own.truth(self._alpha)
         self._group_shift = GroupShiftCost.of(drawn, starts, decision, _FEWEST)
         return self
 

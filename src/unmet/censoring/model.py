@@ -1,13 +1,29 @@
-"""What the data say about censoring, and how surely."""
+"""The contract of a censoring model, and the diagnosis: what the data say, and how surely.
+
+`CensoringModel` answers what the truth of a row may have been. `LatentBand` and
+`fit_censoring` fit one from whatever is known, `PanelDistribution` is one of all groups of a panel.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
+
+from unmet.arrays import Array, Numbers
+from unmet.costs import (
+    AgeReplacement,
+    Cost,
+    PiecewiseLinearCost,
+    PreventiveReplacement,
+    SquaredError,
+)
+from unmet.rows import Rows
+from unmet.solvers.descent.jumps import LEVELS, best_ages
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -394,3 +410,149 @@ def _crossings(rate: Any, fit: Any) -> tuple[float, float]:
     if last + 1 < rate.size:
         high = float(np.interp(limit, root[[last, last + 1]], rate[[last, last + 1]]))
     return low, high
+
+
+# --- The contract of a censoring model.
+
+
+class TruthDistribution(Protocol):
+    """Distribution of the truth of some rows, given their features alone."""
+
+    def truth(self, level: Numbers) -> Array:
+        """Quantile of each row, at one level or at one for each row."""
+
+    def below(self, value: Array) -> Array:
+        """Probability that the truth of each row is at most a value."""
+
+
+class CensoringModel(ABC):
+    """What the truth of a row may have been, given all that is known of the row.
+
+    A model says what the truth follows given the features (`distribution`), and how likely a row
+    of which nobody knows more was censored (`_chance_censored`). Everything else is derived here:
+    a row that is seen has its observation for truth; a censored row has the distribution above its
+    observation; a row censored with some probability is a mixture of both; a truth between limits
+    has the distribution between them; and a row whose observation is NaN, such as a coming one,
+    has the whole distribution. Assumed: given the features, truth and order are independent.
+
+    Attributes
+    ----------
+    diagnosis_ : Diagnosis
+    """
+
+    diagnosis_: Diagnosis
+
+    @abstractmethod
+    def distribution(self, rows: Rows) -> TruthDistribution:
+        """Give the distribution of the truth of rows, given their features alone."""
+
+    @abstractmethod
+    def _chance_censored(self, rows: Rows) -> Array:
+        """Probability that rows of which nobody knows are censored, given their observations."""
+
+    def probability_censored(self, rows: Rows) -> Array:
+        """Probability that the truth of each row lies above its observation.
+
+        Flags of the rows are respected; a row without an observation has NaN.
+        """
+        seen, chance = ~np.isnan(rows.observation), np.full(rows.n_rows, np.nan)
+        if rows.censored is not None:
+            chance[seen] = rows.censored[seen]
+        ask = np.flatnonzero(seen & np.isnan(chance))
+        if ask.size:
+            chance[ask] = self._chance_censored(rows.take(ask))
+        return chance
+
+    def quantile(self, rows: Rows, level: Numbers) -> Array:
+        """Quantile of the truth of each row, given all that is known of it.
+
+        Parameters
+        ----------
+        rows : Rows
+            Features, observations (NaN where nothing was observed) and flags or limits.
+        level : float or ndarray of shape (n_rows,)
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self._conditional(rows)(np.broadcast_to(level, rows.n_rows))
+
+    def sample(self, rows: Rows, n: int, seed: int) -> Array:
+        """Draw truths of each row, given all that is known of it; of shape (n, n_rows).
+
+        Levels are stratified: each row has one in each of n parts of equal probability.
+        """
+        generator, quantile = np.random.default_rng(seed), self._conditional(rows)
+        part = np.argsort(generator.random((rows.n_rows, n)), axis=1).T
+        levels = (part + generator.uniform(1e-6, 1.0 - 1e-6, part.shape)) / n
+        return np.stack([quantile(each) for each in levels]) if n else np.empty((0, rows.n_rows))
+
+    def imputed(self, rows: Rows) -> Array:
+        """Give the mean truth of each row, given all that is known of it."""
+        quantile, count = self._conditional(rows), 49
+        levels = (np.arange(count) + 0.5) / count
+        values = [quantile(np.full(rows.n_rows, level)) for level in levels]
+        return np.asarray(np.mean(values, axis=0))
+
+    def decide(self, rows: Rows) -> Array:
+        """Decision of each row that costs least under the distribution, at the cost of the rows."""
+        return best_decisions(self.distribution(rows).truth, rows.cost)
+
+    def _conditional(self, rows: Rows) -> Callable[[Array], Array]:
+        """Quantile function of the truth of rows, given all that is known of them."""
+        own, observed = self.distribution(rows), rows.observation
+        low, high = np.zeros(rows.n_rows), np.ones(rows.n_rows)
+        if rows.limits is not None:
+            lower, upper = rows.limits.lower, rows.limits.upper
+            low = np.where(np.isinf(lower), 0.0, own.below(np.where(np.isinf(lower), 0.0, lower)))
+            high = np.where(np.isinf(upper), 1.0, own.below(np.where(np.isinf(upper), 0.0, upper)))
+            chance = np.ones(rows.n_rows)
+        else:
+            lower = np.where(np.isnan(observed), -np.inf, observed)
+            upper = np.full(rows.n_rows, np.inf)
+            chance = self.probability_censored(rows)
+            hidden = np.flatnonzero(chance > 0)
+            low[hidden] = own.below(np.where(np.isnan(observed), 0.0, observed))[hidden]
+            chance = np.where(np.isnan(observed), 1.0, chance)
+
+        def quantile(level: Array) -> Array:
+            beyond = (level - (1.0 - chance)) / np.where(chance > 0, chance, 1.0)
+            at = np.clip(low + np.clip(beyond, 0.0, 1.0) * (high - low), 1e-12, 1.0 - 1e-12)
+            found = np.clip(own.truth(at), lower, upper)
+            return np.where((chance < 1) & (beyond <= 0), observed, found)
+
+        return quantile
+
+
+def best_decisions(quantile: Callable[[Numbers], Array], cost: Cost) -> Array:
+    """Decision of each row that costs least on average, given the quantiles of its truth."""
+    if isinstance(cost, PiecewiseLinearCost):
+        return quantile(cost.level)
+    if isinstance(cost, AgeReplacement | PreventiveReplacement):
+        table = np.stack([quantile(float(level)) for level in LEVELS])
+        ages: Array = best_ages(cost, table).age
+        return np.where(np.isinf(ages), table[-1], ages)  # never is as late as can be told
+    nodes = equally_likely(quantile)
+    if isinstance(cost, SquaredError):
+        return np.asarray(nodes.mean(axis=0))
+    paid = np.stack([mean_cost(cost, candidate, nodes) for candidate in nodes])
+    return np.asarray(np.take_along_axis(nodes, paid.argmin(axis=0)[None], axis=0)[0])
+
+
+def equally_likely(quantile: Callable[[Numbers], Array], count: int = 49) -> Array:
+    """Equally likely values of each row, of shape (count, n_rows), given its quantiles."""
+    return np.stack([quantile((place + 0.5) / count) for place in range(count)])
+
+
+def mean_cost(cost: Cost, decision: Array, nodes: Array) -> Array:
+    """Average the cost of each row's decision over its equally likely truths."""
+    count, n_rows = nodes.shape
+    if isinstance(cost, AgeReplacement) and cost.rate is None:  # each row's own cost rate
+        paid = np.where(decision > nodes, cost.failure, cost.planned).mean(axis=0)
+        served = np.minimum(decision, nodes).mean(axis=0)
+        return np.asarray(paid / np.maximum(served, np.finfo(np.float64).tiny))
+    rows = np.tile(np.arange(n_rows), count)
+    paid = cost.take(rows).cost(np.tile(decision, count), nodes.ravel())
+    return np.asarray(paid.reshape(count, n_rows).mean(axis=0))
