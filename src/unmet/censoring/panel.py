@@ -90,16 +90,17 @@ class PanelDistribution(CensoringModel):
         level : ndarray of shape (n_groups,), optional
             Observations are taken in units of it, where all of them are positive; default: 1.
         """
-        rows = rows.counted()
         flags = np.zeros(rows.n_rows) if rows.censored is None else rows.censored
         assert rows.series is not None
-        kept = np.flatnonzero(~np.isnan(flags))
+        weight = rows.weight
+        kept = np.flatnonzero(~np.isnan(flags) & (weight > 0))
         kept = kept[np.argsort(rows.series[kept], kind="stable")]
-        n_left_out, rows, censored = rows.n_rows - kept.size, rows.take(kept), flags[kept] == 1
+        n_left_out = int(np.isnan(flags[weight > 0]).sum())
+        rows, weight, censored = rows.take(kept), weight[kept], flags[kept] == 1
         if censored.all():
             raise InvalidInput("censored must leave some rows seen, got all rows censored.")
         assert rows.series is not None
-        observed, weight, group = rows.observation, rows.weight, rows.series.astype(np.int64)
+        observed, group = rows.observation, rows.series.astype(np.int64)
         given = np.ones(int(group.max()) + 1) if level is None else level
         self.level, self.unit = _positive(given, given), None
         spaces: tuple[Space, ...] = get_args(Space)

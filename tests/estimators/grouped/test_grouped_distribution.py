@@ -133,7 +133,7 @@ def test_weights_are_repetitions():
     generator = np.random.default_rng(3)
     X, group = generator.normal(size=(60, 2)), np.repeat(np.arange(4), 15)
     value = X.sum(axis=1) + generator.normal(size=60)  # negative ones: a single space
-    hidden, times = generator.random(60) < 0.3, generator.integers(0, 3, 60)
+    hidden, times = generator.random(60) < 0.3, generator.permutation(np.repeat([0, 1, 2], 20))
     rows = Rows.of(SquaredError(), X, value, times, hidden, series=group)
     index = np.repeat(np.arange(60), times)
     again = Rows.of(
