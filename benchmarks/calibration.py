@@ -169,7 +169,7 @@ def fresh(path: Path) -> Callable[[int], object]:
             blocks.append(
                 Block(
                     X=X[train],
-                    sales=censor(demand, order).sales[train],
+                    sales=censor(demand, order)[0][train],
                     demand=demand[train],
                     order=order[train],
                     dates=dates[train],

@@ -22,12 +22,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from policies import MeanPlusSafety, SalesQuantile, Tobit
+from scenarios import PATTERNS, SHOP_DISTRIBUTIONS, shop_demand
 
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.data import load_bakery, load_yaz
 from unmet.inventory import SupplyRules, replenish
 from unmet.planning.demand_forecast import DemandModel
-from unmet.simulate.shop import PATTERNS, SHOP_DISTRIBUTIONS, run_shop, shop_demand
+from unmet.simulate import run_shop
 from unmet.tables.panel import Panel
 
 RESULTS = Path(__file__).parent / "results"

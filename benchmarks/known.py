@@ -91,7 +91,7 @@ def short_series(path: Path) -> list[Block]:
         order = history_orders(demand, dates, k=2, factor=1.15, on="sales", round_up=False)
         X, train = features(rows, pooled=False), np.arange(demand.size) < demand.size - 20
         X = X[:, np.ptp(X[train], axis=0) > 0]
-        sales = censor(demand, order).sales
+        sales = censor(demand, order)[0]
         blocks.append(
             Block(
                 X=X[train],

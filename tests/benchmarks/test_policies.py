@@ -8,8 +8,9 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from benchmarks.policies import MeanPlusSafety, Oracle, SalesQuantile, Tobit
+from benchmarks.scenarios import shop_demand
 from unmet.inventory import StockState, SupplyRules
-from unmet.simulate import Seen, run_shop, shop_demand
+from unmet.simulate import Seen, run_shop
 
 
 def seen_of(sales, stock=None, **kept):

@@ -7,7 +7,6 @@ import math
 from itertools import product
 
 import numpy as np
-import polars as pl
 import pytest
 
 from unmet.errors import InvalidInput
@@ -104,7 +103,7 @@ def test_shapes_of_the_families_from_tables_and_by_hand():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_optimum_is_the_quantile_of_demand_within_every_category(family):
     for scale in (None,) if family == "poisson" else SCALED:
-        lab = censoring_lab(family, scale=scale, n=9000, seed=5)
+        lab = censoring_lab(family, scale=scale, n=4500, n_test=900, seed=5)
         for level in LEVELS:
             below = np.concatenate(
                 [part.demand < part.optimum(level) for part in (lab.train, lab.test)]
@@ -122,29 +121,20 @@ def test_optimum_is_the_quantile_of_demand_within_every_category(family):
                     assert upto[rows].mean() == pytest.approx(level, abs=error)
 
 
-def test_optimum_is_linear_in_the_features():
-    for family, scale in [("laplace", "constant"), ("gumbel", "features"), ("gamma", "level")]:
-        part = censoring_lab(family, scale=scale).train
-        design = np.hstack([np.ones((len(part), 1)), part.features])
-        best = part.optimum(0.85)
-        fitted = design @ np.linalg.lstsq(design, best)[0]
-        assert fitted == pytest.approx(best, abs=1e-8)
-
-
 @pytest.mark.parametrize("scale", SCALED)
 def test_scale_patterns(scale):
-    lab = censoring_lab("normal", scale=scale, n=40_000, seed=2)
+    lab = censoring_lab("normal", scale=scale, n=9000, seed=2)
     part = lab.train
     noise = part.demand - part.mean
     found = np.array([noise[part.category == name].std() for name in np.unique(part.category)])
     mean = np.array([part.mean[part.category == name].mean() for name in np.unique(part.category)])
     if scale == "constant":
-        assert found == pytest.approx(25, rel=0.05)
+        assert found == pytest.approx(25, rel=0.08)
     elif scale == "level":
-        assert found == pytest.approx(0.25 * mean, rel=0.05)
+        assert found == pytest.approx(0.25 * mean, rel=0.08)
     else:
-        assert found.max() / found.min() == pytest.approx(3, rel=0.1)
-        assert found.mean() == pytest.approx(25, rel=0.03)
+        assert found.max() / found.min() == pytest.approx(3, rel=0.15)
+        assert found.mean() == pytest.approx(25, rel=0.05)
 
 
 def test_clipping():
@@ -165,22 +155,22 @@ def test_clipping():
 @pytest.mark.parametrize("orders", ["at_mass", "noisy", "mixture"])
 @pytest.mark.parametrize("share", [0.1, 0.45])
 def test_share_censored_is_as_asked(family, orders, share):
-    options = {"orders": orders, "share": share, "unlimited": 0.3, "n": 6000, "n_test": 6000}
+    options = {"orders": orders, "share": share, "n": 3000, "n_test": 3000}
     labs = [censoring_lab(family, seed=seed, **options) for seed in (1, 2)]
     found = np.mean([part.share_censored for lab in labs for part in (lab.train, lab.test)])
     # whole units of stock cannot meet a share exactly
     grain = 0.004 if family in COUNTS else 0.0
-    assert found == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 24_000) + grain)
+    assert found == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 12_000) + grain)
 
 
 def test_quantile_orders_censor_every_category_alike():
     for family, orders in product(("gumbel", "gamma"), ("at_mass", "noisy")):
         part = censoring_lab(
-            family, scale="features", orders=orders, quantile=0.75, noise=0.3, n=40_000, seed=3
+            family, scale="features", orders=orders, quantile=0.75, noise=0.3, n=9000, seed=3
         ).train
         for name in np.unique(part.category):
             share = part.censored[part.category == name].mean()
-            assert share == pytest.approx(0.25, abs=0.03 if orders == "at_mass" else 0.07)
+            assert share == pytest.approx(0.25, abs=0.05 if orders == "at_mass" else 0.09)
         if orders == "at_mass":
             assert part.order == pytest.approx(part.optimum(0.75))
 
@@ -210,14 +200,6 @@ def test_counts_are_whole_numbers():
         for name in ("demand", "order", "sales"):
             values = whole(lab, name)
             assert np.array_equal(values, np.round(values))
-
-
-def test_sales_hide_exactly_what_exceeds_the_order():
-    for orders in ("at_mass", "noisy", "mixture"):
-        part = censoring_lab("laplace", orders=orders).train
-        assert 0 < part.share_censored < 1
-        assert np.array_equal(part.sales < part.demand, part.censored)
-        assert np.array_equal(part.sales[part.censored], part.order[part.censored])
 
 
 # --- seeds, rows and features -------------------------------------------------------------------
@@ -263,14 +245,6 @@ def test_rows_are_days_times_categories_and_the_test_follows():
     assert lab.train.features.shape == (100, 14)
 
 
-def test_as_a_table():
-    part = censoring_lab("poisson", n=90, n_test=9).train
-    table = part.to_polars()
-    assert table.columns == ["date", "weekday", "month", "category", "sales", "demand", "order"]
-    assert table.height == 90
-    assert table["date"].dt.strftime("%A").to_list() == table["weekday"].cast(pl.String).to_list()
-
-
 # --- bad input ----------------------------------------------------------------------------------
 
 
@@ -283,15 +257,9 @@ def test_as_a_table():
         ({"share": 0.0}, "share must be a number above 0 and below 1 or None, got 0.0"),
         ({"share": 0.3, "quantile": 0.7}, "share must be None when quantile"),
         ({"orders": "never", "share": 0.3}, 'share must be None with orders="never", got 0.3'),
-        (
-            {"orders": "mixture", "unlimited": 0.8, "share": 0.2},
-            "share must be below 1 - unlimited = 0.2",
-        ),
+        ({"orders": "mixture", "share": 0.6}, 'share with orders="mixture" must be'),
         ({"noise": -1.0}, "noise must be a finite non-negative number, got -1.0"),
-        ({"unlimited": 1.0}, "unlimited must be a number of at least 0 and below 1, got 1.0"),
         ({"level": -3.0}, "level must be a finite positive number, got -3.0"),
-        ({"shape": 3.0}, 'shape must be None for family "normal", got 3.0'),
-        ({"family": "student", "shape": 2.0}, 'shape of family "student" must be a number above 2'),
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
         (
             {"family": "poisson", "level": 0.5, "share": 0.9},
@@ -303,9 +271,3 @@ def test_bad_input_is_one_sentence(options, sentence):
     with pytest.raises(InvalidInput, match=sentence) as caught:
         censoring_lab(**{"n": 90, "n_test": 9, **options})
     assert str(caught.value).endswith(".")
-
-
-@pytest.mark.parametrize("level", [0, 1, float("nan"), 1.5])
-def test_levels_outside_the_unit_interval(level):
-    with pytest.raises(InvalidInput, match="level must"):
-        censoring_lab(n=9, n_test=9).train.optimum(level)

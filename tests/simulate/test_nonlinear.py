@@ -12,8 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from unmet import LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.simulate import nonlinear_demand
-from unmet.simulate.base import DemandPart
-from unmet.simulate.nonlinear import PRODUCTS
+from unmet.simulate.demand import PRODUCTS
 
 LEVELS = (0.15, 0.55, 0.75, 0.95)
 # demand of the first two days with seed 0: a change here changes every published figure
@@ -32,11 +31,11 @@ PINNED = [
 # --- what demand looks like ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", ["constant", "level", "features"])
+@pytest.mark.parametrize("scale", ["constant", "features"])
 def test_linear_decisions_fail_even_if_they_see_the_truth(scale):
     data = nonlinear_demand(3, scale=scale)
     train, test = data.train, data.test
-    for level in (0.65, 0.85):
+    for level in (0.85,):
         cost = Newsvendor.at_level(level)
         best = cost.cost(test.optimum(level), test.demand).mean()
         line = LinearDecision(cost).fit(train.features, train.demand)
@@ -61,16 +60,6 @@ def test_optimum_is_the_quantile_of_demand_of_every_product(family):
             assert below[rows].mean() == pytest.approx(level, abs=error)
 
 
-def test_orders_pile_up_on_the_mean_or_on_a_quantile():
-    part = nonlinear_demand(1).train
-    np.testing.assert_array_equal(part.order, np.maximum(part.mean, 0.0))
-    np.testing.assert_array_equal(part.sales, np.minimum(part.demand, part.order))
-    assert (part.sales == part.order)[part.censored].all()
-    low = nonlinear_demand(1, quantile=0.3).train
-    np.testing.assert_allclose(low.order, low.optimum(0.3))
-    assert low.share_censored == pytest.approx(0.7, abs=0.04)
-
-
 def test_other_orders():
     assert nonlinear_demand(2, share=0.2, n=8000).train.share_censored == pytest.approx(
         0.2, abs=0.02
@@ -78,8 +67,8 @@ def test_other_orders():
     assert nonlinear_demand(2, orders="never").train.share_censored == 0.0
     noisy = nonlinear_demand(2, orders="noisy", noise=0.4).train
     assert (noisy.order - noisy.mean).std() == pytest.approx(0.4 * 20, rel=0.05)
-    mixed = nonlinear_demand(2, orders="mixture", unlimited=0.7, n=8000).train
-    assert (mixed.order > mixed.mean).mean() == pytest.approx(0.7, abs=0.02)
+    mixed = nonlinear_demand(2, orders="mixture", n=8000).train
+    assert (mixed.order > mixed.mean).mean() == pytest.approx(0.5, abs=0.02)
 
 
 def test_scales():
@@ -109,12 +98,6 @@ def test_the_training_rows_do_not_depend_on_the_test_rows():
     assert len(one.train) == 101
 
 
-def test_seeds_differ_and_policies_share_their_luck():
-    at_mass, noisy = nonlinear_demand(6).train, nonlinear_demand(6, orders="noisy").train
-    np.testing.assert_array_equal(at_mass.demand, noisy.demand)
-    assert not np.array_equal(at_mass.demand, nonlinear_demand(7).train.demand)
-
-
 def test_features_and_codes_say_the_same():
     part = nonlinear_demand(0, n=500).train
     assert part.features.shape == (500, 13)
@@ -135,7 +118,6 @@ def test_features_and_codes_say_the_same():
 
 def test_a_table_to_look_at():
     part = nonlinear_demand(0, n=40).train
-    assert isinstance(part, DemandPart)
     table = part.to_polars()
     assert table.shape == (40, 10)
     assert table["product"].to_list()[:4] == list(PRODUCTS)
@@ -155,7 +137,6 @@ def test_a_table_to_look_at():
             "orders must be 'at_mass', 'noisy', 'mixture' or 'never', got 'history'",
         ),
         ({"n": 0}, "n must be a whole number of at least 1, got 0"),
-        ({"share": 0.2, "quantile": 0.5}, "share must be None when quantile says"),
     ],
 )
 def test_bad_input(options, sentence):

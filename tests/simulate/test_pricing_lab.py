@@ -15,11 +15,11 @@ FAMILIES = ["normal", "logistic", "student", "gumbel", "gamma", "lognormal", "we
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_reservation_prices_have_the_distribution_they_are_said_to_have(family):
-    part = pricing(family, n=20_000, seed=2).train
+    part = pricing(family, n=5000, seed=2).train
     for level in (0.1, 0.35, 0.9):
-        assert np.mean(part.truth <= part.optimum(level)) == pytest.approx(level, abs=0.011)
-    assert part.survival(part.optimum(0.3)) == pytest.approx(np.full(20_000, 0.7))
-    assert np.mean(part.truth - part.mean) == pytest.approx(0.0, abs=0.7)
+        assert np.mean(part.truth <= part.optimum(level)) == pytest.approx(level, abs=0.022)
+    assert part.survival(part.optimum(0.3)) == pytest.approx(np.full(5000, 0.7))
+    assert np.mean(part.truth - part.mean) == pytest.approx(0.0, abs=1.4)
 
 
 def test_means_are_linear_in_the_features():
@@ -90,14 +90,8 @@ def test_seeds_repeat_and_families_share_their_luck():
         ({"level": 0.0}, "level must be a finite positive number"),
         ({"discount": 1.2}, r"discount must be a number between 0 and 1"),
         ({"noise": -1.0}, "noise must be a finite non-negative number"),
-        ({"shape": 3.0}, "shape must be None for family"),
     ],
 )
 def test_what_makes_no_market_is_refused(given, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         pricing(**given)
-
-
-def test_the_optimum_needs_a_level():
-    with pytest.raises(InvalidInput, match="level must be a number above 0 and below 1"):
-        pricing(n=5, n_test=5).train.optimum(1.0)

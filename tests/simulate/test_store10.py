@@ -150,15 +150,6 @@ def test_optimum_of_clipped_demand_is_never_negative_and_no_dearer(data):
     )
 
 
-def test_seeds(data):
-    again, other = store10(0), store10(1)
-    assert np.array_equal(again.test.demand, data.test.demand)
-    assert not np.array_equal(other.train.demand, data.train.demand)
-    assert np.array_equal(other.train.features, data.train.features)
-    assert (data.seed, data.train.clip, other.seed) == (0, True, 1)
-    assert np.array_equal(store10(np.int64(1)).train.sales, other.train.sales)
-
-
 @pytest.mark.parametrize(
     ("clip", "part", "digest"),
     [
@@ -220,12 +211,6 @@ def test_published_bands():
     assert PUBLISHED_BANDS["neural"][0.95] == PUBLISHED_BANDS["linear"][0.55] == (0.0022, 0.1976)
     with pytest.raises(TypeError):
         PUBLISHED_BANDS["linear"][0.55] = (0, 0)
-
-
-@pytest.mark.parametrize("seed", [-1, 1.0, "0", None, True])
-def test_bad_seed(seed):
-    with pytest.raises(InvalidInput, match=r"^seed must be a whole number of at least 0, got "):
-        store10(seed)
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, np.nan, "high", [0.5, 0.6]])

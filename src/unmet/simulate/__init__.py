@@ -1,11 +1,9 @@
 """Data whose truth is known: demand, an order policy, and the sales that hide the rest."""
 
-from unmet.simulate.censoring_lab import censoring_lab
-from unmet.simulate.nonlinear import nonlinear_demand
-from unmet.simulate.orders import censor, history_orders
+from unmet.simulate.demand import censor, censoring_lab, history_orders, nonlinear_demand
 from unmet.simulate.pricing import pricing
 from unmet.simulate.replacement import replacement
-from unmet.simulate.shop import Policy, Seen, run_shop, shop_demand
+from unmet.simulate.shop import Seen, run_shop
 from unmet.simulate.store10 import (
     PUBLISHED_BANDS,
     PUBLISHED_LEVELS,
@@ -18,7 +16,6 @@ __all__ = [
     "PUBLISHED_BANDS",
     "PUBLISHED_LEVELS",
     "PUBLISHED_STORE",
-    "Policy",
     "Seen",
     "StoreModel",
     "censor",
@@ -28,6 +25,5 @@ __all__ = [
     "pricing",
     "replacement",
     "run_shop",
-    "shop_demand",
     "store10",
 ]

@@ -6,10 +6,9 @@ nothing else. The quantile functions are those of ``scipy.stats``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -18,7 +17,6 @@ from scipy import special, stats
 
 from unmet.arrays import Array, PerRow
 from unmet.data.bundled import MONTHS, WEEKDAYS
-from unmet.errors import InvalidInput
 from unmet.validation import Number, WholeNumber
 
 if TYPE_CHECKING:
@@ -39,21 +37,19 @@ Family = Literal[
 ]
 FAMILIES: tuple[Family, ...] = get_args(Family)
 
-#: WholeNumber numbers, so orders are whole numbers, too.
+#: Whole numbers, so orders are whole numbers, too.
 COUNTS = frozenset({"poisson", "negative_binomial"})
 
 #: Never negative: the spread of these grows with the mean unless something else is asked for.
 POSITIVE = COUNTS | {"gamma", "lognormal", "weibull"}
 
-#: What `shape` means: the degrees of freedom of Student's t, the shape of the gamma noise.
-DEFAULT_SHAPES: Mapping[str, float] = MappingProxyType({"student": 5.0, "gamma_noise": 2.0})
-_LEAST_SHAPES = {"student": 2.0, "gamma_noise": 0.0}
-
 # a frozen distribution of scipy.stats with one entry per row: .ppf(level) and .sf(quantity)
 Distribution: TypeAlias = Any
 
 
-def distribution(family: Family, mean: Array, deviation: Array, shape: float = 0.0) -> Distribution:
+def distribution(
+    family: Family, mean: Array, deviation: Array, shape: float | None = None
+) -> Distribution:
     """Give the conditional distribution of demand, one for each row.
 
     Parameters
@@ -63,8 +59,8 @@ def distribution(family: Family, mean: Array, deviation: Array, shape: float = 0
     mean, deviation : ndarray of shape (n_rows,)
         Of demand. A Poisson demand has only a mean; a negative binomial one needs a variance
         above its mean; positive families need a positive mean.
-    shape : float
-        Of "student" and "gamma_noise" only, see `DEFAULT_SHAPES`.
+    shape : float, optional
+        Degrees of freedom of "student" (5), shape of the noise of "gamma_noise" (2).
 
     Examples
     --------
@@ -80,13 +76,15 @@ def distribution(family: Family, mean: Array, deviation: Array, shape: float = 0
         case "laplace":
             return stats.laplace(mean, deviation / np.sqrt(2))
         case "student":
-            return stats.t(shape, mean, deviation * np.sqrt((shape - 2) / shape))
+            freedom = shape or 5.0
+            return stats.t(freedom, mean, deviation * np.sqrt((freedom - 2) / freedom))
         case "gumbel":
             unit = deviation * np.sqrt(6) / np.pi
             return stats.gumbel_r(mean - np.euler_gamma * unit, unit)
         case "gamma_noise":  # skewed like a gamma demand, but not tied to zero
-            unit = deviation / np.sqrt(shape)
-            return stats.gamma(shape, mean - shape * unit, unit)
+            size = shape or 2.0
+            unit = deviation / np.sqrt(size)
+            return stats.gamma(size, mean - size * unit, unit)
         case "gamma":
             return stats.gamma((mean / deviation) ** 2, scale=deviation**2 / mean)
         case "lognormal":
@@ -99,17 +97,6 @@ def distribution(family: Family, mean: Array, deviation: Array, shape: float = 0
             return stats.poisson(mean)
         case _:  # negative binomial: what exceeds the Poisson variance gives the size
             return stats.nbinom(mean**2 / (deviation**2 - mean), mean / deviation**2)
-
-
-def check_shape(family: Family, shape: float | None) -> float:
-    """Read the shape of a family; 0 for a family without one."""
-    if family not in DEFAULT_SHAPES:
-        if shape is not None:
-            raise InvalidInput(f'shape must be None for family "{family}", got {shape!r}.')
-        return 0.0
-    default, least = DEFAULT_SHAPES[family], _LEAST_SHAPES[family]
-    name = f'shape of family "{family}"'
-    return float(Number(above=least)(name, default if shape is None else shape))
 
 
 def _weibull_exponent(ratio: Array) -> Array:
@@ -130,6 +117,7 @@ def _weibull_exponent(ratio: Array) -> Array:
 
 FIRST_DAY = np.datetime64("2016-01-01", "D")
 YEAR = 365
+LEAST_LUCK = 2.0**-54  # a uniform number of 0 would be a demand of −∞
 
 
 def weekday(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:
@@ -204,31 +192,18 @@ class Part:
         return float(self.censored.mean())
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FamilyPart(Part):
-    """Rows whose truth has a distribution of a known family.
-
-    Attributes
-    ----------
-    mean, deviation : ndarray of shape (n_rows,)
-        Of the truth given the features, before clipping.
-    family : str
-    shape : float
-        Of families that have one.
-    clip : bool
-        Whether what is below zero was clipped.
-    """
+class FamilyTruth:
+    """Mixin of rows whose truth has a distribution of a known family."""
 
     mean: Array
     deviation: Array
-    family: Family = "normal"
-    shape: float = 0.0
+    family: Family
     clip: bool = False
 
     @property
     def distribution(self) -> Distribution:
         """Of the truth given the features, one for each row; before clipping."""
-        return distribution(self.family, self.mean, self.deviation, self.shape)
+        return distribution(self.family, self.mean, self.deviation)
 
     def optimum(self, level: float) -> Array:
         """Best decisions when the distribution of the truth is known (eq. qopt, eq. cp).
@@ -246,7 +221,7 @@ class FamilyPart(Part):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DemandPart(FamilyPart):
+class DemandPart(FamilyTruth, Part):
     """Demand, orders, and the sales that are left of them.
 
     Attributes
@@ -254,28 +229,37 @@ class DemandPart(FamilyPart):
     features : ndarray of shape (n_rows, n_features)
         Dummies (and perhaps price and temperature) without an intercept.
     feature_names : tuple of str
+    mean, deviation : ndarray of shape (n_rows,)
+        Of demand given the features, before clipping.
     dates : ndarray of shape (n_rows,), datetime64[D]
     category : ndarray of shape (n_rows,), str
         Which series a row belongs to.
-    mean, deviation : ndarray of shape (n_rows,)
-        Of demand given the features, before clipping.
-    family : str
-    shape : float
-        Of families that have one.
     demand : ndarray of shape (n_rows,)
         The truth.
     order : ndarray of shape (n_rows,)
         What was in stock.
     sales : ndarray of shape (n_rows,)
         The observation, min(demand, order).
+    family : str
     clip : bool
         Whether demand and order were clipped at zero.
+    codes : ndarray of shape (n_rows, n_codes) or None
+        Of `nonlinear_demand`: the features with categories as whole numbers, for models that know
+        categories.
+    code_names : tuple of str
+        Columns of `codes`; the first three are categories.
     """
 
+    mean: Array
+    deviation: Array
     dates: NDArray[np.datetime64]
     category: NDArray[np.str_]
     demand: Array
     order: Array
+    family: Family = "normal"
+    clip: bool = False
+    codes: Array | None = None
+    code_names: tuple[str, ...] = ()
 
     @cached_property
     def sales(self) -> Array:
@@ -291,29 +275,18 @@ class DemandPart(FamilyPart):
         """Make a table to look at: the date and what the row is, sales, demand, order."""
         import polars as pl
 
-        return pl.DataFrame(
-            {
-                "date": self.dates,
-                **self._described(),
-                "sales": self.sales,
-                "demand": self.demand,
-                "order": self.order,
-            }
-        )
-
-    def _described(self) -> dict[str, Any]:
-        return {
-            "weekday": words(WEEKDAYS, weekday(self.dates)),
-            "month": words(MONTHS, month(self.dates)),
-            "category": self.category.tolist(),
+        # enums, so that sorting by weekday does not start with Friday
+        calendar = {
+            "weekday": pl.Series(WEEKDAYS, dtype=pl.Enum(WEEKDAYS))[weekday(self.dates)],
+            "month": pl.Series(MONTHS, dtype=pl.Enum(MONTHS))[month(self.dates)],
         }
-
-
-def words(labels: Sequence[str], codes: NDArray[np.int64]) -> polars.Series:
-    """Make a column of labels; an enum, so that sorting by weekday does not start with Friday."""
-    import polars as pl
-
-    return pl.Series([labels[code] for code in codes.tolist()], dtype=pl.Enum(labels))
+        described: dict[str, Any] = {**calendar, "category": self.category.tolist()}
+        if self.codes is not None:
+            columns = dict(zip(self.code_names, self.codes.T, strict=True))
+            named = {"product": self.category.tolist(), "weekday": calendar["weekday"]}
+            described = {**columns, **named, "promotion": columns["promotion"] == 1}
+        seen = {"sales": self.sales, "demand": self.demand, "order": self.order}
+        return pl.DataFrame({"date": self.dates, **described, **seen})
 
 
 PartT = TypeVar("PartT", bound=Part)

@@ -20,9 +20,9 @@ from unmet.simulate.base import (
     FAMILIES,
     POSITIVE,
     Family,
-    FamilyPart,
+    FamilyTruth,
+    Part,
     Simulated,
-    check_shape,
     distribution,
     streams,
 )
@@ -37,7 +37,7 @@ _NAMES = (*(f"segment {number}" for number in range(2, len(_SEGMENTS) + 1)), *_E
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PricingPart(FamilyPart):
+class PricingPart(FamilyTruth, Part):
     """Offers of one period, the truth kept beside what a seller sees.
 
     Attributes
@@ -48,8 +48,6 @@ class PricingPart(FamilyPart):
     mean, deviation : ndarray of shape (n_rows,)
         Of the reservation price given the features.
     family : str
-    shape : float
-        Of families that have one.
     truth : ndarray of shape (n_rows,)
         Reservation prices.
     offer : ndarray of shape (n_rows,)
@@ -60,6 +58,9 @@ class PricingPart(FamilyPart):
         Deals below the offer, at the reservation price itself.
     """
 
+    mean: Array
+    deviation: Array
+    family: Family
     truth: Array
     offer: Array
     accepted: NDArray[np.bool_]
@@ -120,7 +121,6 @@ def pricing(
     n_test: int = 3000,
     level: float = 100.0,
     spread: float = 0.25,
-    shape: float | None = None,
     seed: int = 0,
 ) -> Simulated[PricingPart]:
     """Simulate offers to buyers whose reservation prices and best prices are known.
@@ -148,8 +148,6 @@ def pricing(
     level, spread : float
         Mean reservation price of the first segment, and its deviation as a share of it. The
         deviation of positive families is proportional to the mean, otherwise it is constant.
-    shape : float, optional
-        Degrees of freedom of "student" (5; above 2), shape of the noise of "gamma_noise" (2).
     seed : int
         Non-negative. Families and policies of one seed share their luck.
 
@@ -171,7 +169,6 @@ def pricing(
     """
     OneOf(*(each for each in FAMILIES if each not in COUNTS))("family", family)
     OneOf(*get_args(PricePolicy))("policy", policy)
-    kind = check_shape(family, shape)
     positive, fraction = Number(above=0), Number(least=0, most=1)
     base, wide = positive("level", level), positive("spread", spread)
     most, asked = positive("list_price", list_price), positive("share", share)
@@ -189,7 +186,7 @@ def pricing(
         features = np.column_stack([dummies, draws[:, 1:3], draws[:, 3] < 0.3])
         mean = base * (1.0 + features @ np.array([*_SEGMENTS[1:], *_EFFECTS.values()]))
         deviation = wide * (mean if family in POSITIVE else np.full(count, base))
-        truth = np.asarray(distribution(family, mean, deviation, kind).ppf(luck.random(count)))
+        truth = np.asarray(distribution(family, mean, deviation).ppf(luck.random(count)))
         draw = desk.random(count), desk.standard_normal(count)
         offer = {
             "fixed": np.full(count, most * base),
@@ -206,7 +203,6 @@ def pricing(
             mean=mean,
             deviation=deviation,
             family=family,
-            shape=kind,
             truth=truth,
             offer=offer,
             accepted=taken | haggled,

@@ -26,8 +26,6 @@ IntervalPolicy = Literal["fixed", "noisy", "features", "never"]
 
 FEATURES = ("load", "temperature", "outdoors", "supplier")
 _EFFECTS = np.array([-0.8, -0.25, -0.3, 0.0])  # on the logarithm of the lifetime
-_BISECTIONS = 60
-_ITERATIONS = 50
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,7 +88,7 @@ class ReplacementPart(Part):
                 cost.at_rate(0.0), self.distribution, age
             ), self.distribution.interval_mean(age)
 
-        return least_rate(cycles, rate, _ITERATIONS, 1e-12)
+        return least_rate(cycles, rate, 50, 1e-12)
 
     def to_polars(self) -> polars.DataFrame:
         """Make a table to look at: the features, time, suspended, lifetime."""
@@ -196,7 +194,7 @@ def replacement(
         scattered = [drawn[2].standard_normal(counts[0]), drawn[5].standard_normal(counts[1])]
         # the age at which the expected share of the training rows is replaced in time
         low, high = np.log(1e-6), np.log(1e6 * float(np.max(parts[0].distribution.mean)))
-        for _ in range(_BISECTIONS):
+        for _ in range(60):
             middle = 0.5 * (low + high)
             alive = parts[0].distribution.survival(
                 plans(parts[0], scattered[0], float(np.exp(middle)))

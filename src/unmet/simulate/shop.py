@@ -12,11 +12,10 @@ All series and all policies pass through a period at once.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
-from zlib import crc32
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,19 +24,13 @@ from unmet.arrays import Array
 from unmet.errors import InvalidInput
 from unmet.inventory import StockState, SupplyRules
 from unmet.inventory.rules import Shelves
-from unmet.progress import Step
-from unmet.simulate.base import YEAR, distribution, streams, weekday
-from unmet.simulate.censoring_lab import WEEKDAY_EFFECTS
-from unmet.validation import Number, OneOf, WholeNumber
+from unmet.validation import WholeNumber
 
 if TYPE_CHECKING:
     import polars
 
 FIRST_MONDAY = datetime.date(2018, 1, 1)
 """First period of a shop, unless another is given."""
-
-_RECENT = 56  # periods of history that say what was on its way when the run begins
-_ROUNDING = 1e-9  # a share of a lot that is no share
 
 
 # --- what a policy sees, and what it is -----------------------------------------------------------
@@ -110,9 +103,7 @@ class Ledger:
     Attributes
     ----------
     cost : ndarray
-        The sum of `parts`.
-    parts : mapping of str to ndarray
-        "holding", "shortage", "waste" and "ordering".
+        Of holding, shortage, waste and ordering together.
     orders : ndarray
         By the period before which they were placed.
     stock : ndarray
@@ -126,7 +117,6 @@ class Ledger:
     """
 
     cost: Array
-    parts: Mapping[str, Array]
     orders: Array
     stock: Array
     sales: Array
@@ -236,7 +226,6 @@ def run_shop(
     first_day: datetime.date = FIRST_MONDAY,
     step: int = 1,
     seed: int = 0,
-    progress: Step | None = None,
 ) -> ShopRun:
     """Let policies order for a shop, each seeing what its own orders left of demand.
 
@@ -266,8 +255,6 @@ def run_shop(
         Whether periods are days or weeks.
     seed : int, default=0
         Of what policies draw: `Seen.seed` follows from it.
-    progress : callable, optional
-        Called with how many periods are done, of how many.
 
     Returns
     -------
@@ -279,7 +266,7 @@ def run_shop(
 
     >>> import numpy as np
     >>> from unmet.inventory import SupplyRules
-    >>> from unmet.simulate import run_shop, shop_demand
+    >>> from unmet.simulate import run_shop
     >>> class Quantile:
     ...     def __init__(self, oracle):
     ...         self.oracle = oracle
@@ -290,23 +277,33 @@ def run_shop(
     ...
     ...     def order(self, seen, state):
     ...         return np.maximum(self.level - state.position, 0.0)
-    >>> demand, _ = shop_demand("gamma", 40, 300, seed=1)
+    >>> demand = np.random.default_rng(0).gamma(6.0, 16.0, size=(40, 300))
     >>> rules = SupplyRules(shelf_life=1, shortage=9, holding=1)
-    >>> before = np.repeat(demand[:, :60].mean(axis=1, keepdims=True), 60, axis=1)
+    >>> before = np.full((40, 60), demand.mean())
     >>> policies = {"sales": Quantile(oracle=False), "oracle": Quantile(oracle=True)}
     >>> run = run_shop(demand, policies, rules, n_before=60, history_stock=before)
     >>> run.total()["sell_out_rate"].round(1).to_list()
     [0.4, 0.1]
     """
-    truth, n_run = _read_demand(demand, n_before)
+    truth = np.array(demand, dtype=np.float64)
+    if truth.ndim != 2 or not truth.size:
+        raise InvalidInput(
+            f"demand must have a row for each series and a column for each period, got shape "
+            f"{truth.shape}."
+        )
     n_series = truth.shape[0]
+    n_run = truth.shape[1] - WholeNumber(0, truth.shape[1] - 1)("n_before", n_before)
+    if not (np.isfinite(truth[:, n_before:]).all() and np.nanmin(truth) >= 0):
+        raise InvalidInput("demand must be finite and 0 or more, and NaN in the history alone.")
     if not policies:
         raise InvalidInput("policies must be at least one, got none.")
     every, n_policies = WholeNumber(1)("learn_every", learn_every), len(policies)
     known = {
-        name: _like("features", value, truth.shape) for name, value in (features or {}).items()
+        name: _shown(_shaped(name, value, truth.shape, -np.inf))
+        for name, value in (features or {}).items()
     }
-    day, days = _day(first_day), _step(step)
+    if step not in (1, 7):
+        raise InvalidInput(f"step must be 1 for days or 7 for weeks, got {step!r}.")
     lead = rules.whole("lead_time", n_series)
     review = rules.whole("review", n_series)
     waits = rules.unmet == "backordered"
@@ -314,7 +311,10 @@ def run_shop(
     # (n_policies, n_series, n_periods): what one policy sees is one block
     sales = np.full((n_policies, *truth.shape), np.nan)
     stock = np.full((n_policies, *truth.shape), np.nan)
-    before = _read_history(history_stock, n_series, n_before)
+    ample = np.full((n_series, n_before), np.inf)
+    before = _shaped(
+        "history_stock", ample if history_stock is None else history_stock, ample.shape
+    )
     sales[:, :, :n_before] = np.minimum(truth[:, :n_before], before)
     if history_recorded:
         stock[:, :, :n_before] = before
@@ -326,7 +326,7 @@ def run_shop(
     coming = np.repeat(begun.arrivals(reach)[:, None], n_policies, axis=1)
     kept = {
         name: np.zeros((n_policies, n_series, n_run))
-        for name in ("orders", "stock", "sales", "lost", "left", "spoiled", "cost", "short")
+        for name in ("orders", "stock", "sales", "lost", "left", "spoiled", "cost")
     }
     fixed = rules.rows("fixed", n_series)[:, None]
     seeds = np.random.SeedSequence(WholeNumber(0)("seed", seed)).generate_state(n_run)
@@ -341,8 +341,8 @@ def run_shop(
             seen = Seen(
                 _shown(sales[number, :, :now]),
                 _shown(stock[number, :, :now]),
-                day,
-                days,
+                first_day,
+                step,
                 n_before,
                 MappingProxyType(known),
                 _shown(truth[:, :now]) if getattr(policy, "oracle", False) else None,
@@ -352,7 +352,7 @@ def run_shop(
                 policy.learn(seen)
             if asked.any():
                 there = StockState(shelves.on_hand[:, number], coming[:, number].copy())
-                wanted = _read_order(name, policy.order(seen, there), n_series)
+                wanted = _shaped(f"orders of {name!r}", policy.order(seen, there), (n_series,))
                 orders[:, number] = np.where(asked, _orderable(wanted, rules), 0.0)
         coming[rows, :, lead] += orders
         shelves.deliver(coming[:, :, 0])
@@ -371,37 +371,22 @@ def run_shop(
             ("left", shelves.left),
             ("spoiled", shelves.spoiled),
             ("cost", shelves.cost() + fixed * (orders > 0)),
-            ("short", shelves.owed if waits else shelves.unmet),
         ):
             kept[name][:, :, period] = value.T
-        if progress is not None:
-            progress(period + 1, n_run, "the shop is open")
     ledgers = {
-        name: _ledger({key: value[number] for key, value in kept.items()}, rules)
+        name: Ledger(
+            **{key: value[number] for key, value in kept.items()},
+            sold_out=kept["sales"][number] >= kept["stock"][number],
+        )
         for number, name in enumerate(policies)
     }
-    start = day + datetime.timedelta(days=n_before * days)
-    return ShopRun(truth[:, n_before:], MappingProxyType(ledgers), start, days)
-
-
-def _ledger(kept: dict[str, Array], rules: SupplyRules) -> Ledger:
-    n_series = kept["cost"].shape[0]
-    holding, shortage, waste, fixed = (
-        rules.rows(name, n_series)[:, None] for name in ("holding", "shortage", "waste", "fixed")
-    )
-    parts = {
-        "holding": holding * kept["left"],
-        "shortage": shortage * kept.pop("short"),
-        "waste": waste * kept["spoiled"],
-        "ordering": fixed * (kept["orders"] > 0),
-    }
-    sold_out = kept["sales"] >= kept["stock"]
-    return Ledger(parts=MappingProxyType(parts), sold_out=sold_out, **kept)
+    start = first_day + datetime.timedelta(days=n_before * step)
+    return ShopRun(truth[:, n_before:], MappingProxyType(ledgers), start, step)
 
 
 def _start(sales: Array, lead: NDArray[np.intp]) -> StockState:
     """Empty shelves, and on its way what was sold on average: shops do not begin with nothing."""
-    recent = sales[:, -_RECENT:]
+    recent = sales[:, -56:]  # eight weeks say what was on its way
     known = ~np.isnan(recent)
     mean = np.where(known, recent, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     if (recent[known] == np.round(recent[known])).all():
@@ -417,8 +402,8 @@ def _orderable(wanted: Array, rules: SupplyRules) -> Array:
     most = np.inf if rules.capacity is None else rules.rows("capacity", n_series)
     if rules.lot is not None:
         lot = rules.rows("lot", n_series)
-        raised = np.ceil(raised / lot - _ROUNDING) * lot
-        most = np.floor(most / lot + _ROUNDING) * lot
+        raised = np.ceil(raised / lot - 1e-9) * lot  # less than that is no share of a lot
+        most = np.floor(most / lot + 1e-9) * lot
     return np.asarray(np.minimum(raised, most))
 
 
@@ -429,229 +414,12 @@ def _shown(values: Array) -> Array:
     return view
 
 
-# --- reading --------------------------------------------------------------------------------------
-
-
-def _read_demand(demand: ArrayLike, n_before: int) -> tuple[Array, int]:
-    truth = np.array(demand, dtype=np.float64)
-    if truth.ndim != 2 or not truth.size:
-        raise InvalidInput(
-            f"demand must have a row for each series and a column for each period, got shape "
-            f"{truth.shape}."
-        )
-    before = WholeNumber(0)("n_before", n_before)
-    if before >= truth.shape[1]:
-        raise InvalidInput(
-            f"n_before must leave at least one of {truth.shape[1]} periods, got {before}."
-        )
-    history, coming = truth[:, :before], truth[:, before:]
-    bad = np.append((history < 0) | np.isinf(history), ~np.isfinite(coming) | (coming < 0), axis=1)
-    if bad.any():
-        raise InvalidInput(
-            "demand must be finite and 0 or more, and NaN in the history alone, "
-            f"got {truth[bad][0]:g}."
-        )
-    return truth, coming.shape[1]
-
-
-def _like(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:
+def _shaped(name: str, value: ArrayLike, shape: tuple[int, ...], least: float = 0.0) -> Array:
+    """Read numbers of a shape, none of them missing or below the least."""
     found = np.array(value, dtype=np.float64)
-    if found.shape != shape:
-        raise InvalidInput(f"{name} must have shape {shape} like demand, got {found.shape}.")
-    return _shown(found)
-
-
-def _read_history(stock: ArrayLike | None, n_series: int, n_before: int) -> Array:
-    if stock is None:
-        return np.full((n_series, n_before), np.inf)
-    found = np.asarray(stock, dtype=np.float64)
-    if found.shape != (n_series, n_before):
+    if found.shape != shape or not (found >= least).all():
         raise InvalidInput(
-            f"history_stock must have shape {(n_series, n_before)}, got {found.shape}."
-        )
-    bad = np.isnan(found) | (found < 0)
-    if bad.any():
-        raise InvalidInput(f"history_stock must be 0 or more, got {found[bad][0]:g}.")
-    return found
-
-
-def _read_order(name: str, order: ArrayLike, n_series: int) -> Array:
-    found = np.asarray(order, dtype=np.float64)
-    if found.shape != (n_series,):
-        raise InvalidInput(
-            f"orders of policy {name!r} must be one number for each of {n_series:,} series, "
-            f"got shape {found.shape}."
-        )
-    bad = ~np.isfinite(found) | (found < 0)
-    if bad.any():
-        raise InvalidInput(
-            f"orders of policy {name!r} must be finite and 0 or more, got {found[bad][0]:g}."
+            f"{name} must be numbers of at least {least:g} and of shape {shape}, "
+            f"got shape {found.shape} or others."
         )
     return found
-
-
-def _step(value: int) -> int:
-    if value not in (1, 7):
-        raise InvalidInput(f"step must be 1 for days or 7 for weeks, got {value!r}.")
-    return int(value)
-
-
-def _day(value: datetime.date) -> datetime.date:
-    if not isinstance(value, datetime.date):
-        raise InvalidInput(f"first_day must be a datetime.date, got {value!r}.")
-    return value
-
-
-# --- demand whose distribution is known
-# --------------------------------------------------------------------
-
-Quantile = Callable[[Array, Array, Array], Array]
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """A distribution of demand: quantile of (level, mean, deviation), and its usual size."""
-
-    quantile: Quantile
-    level: float = 100.0
-    spread: float = 0.25
-    whole: bool = False
-    by_level: bool = False
-
-
-def family_quantile(name: Any, shape: float = 0.0) -> Quantile:
-    """Quantile function of a family of `distribution`."""
-
-    def quantile(level: Array, mean: Array, deviation: Array) -> Array:
-        if name == "poisson":
-            deviation = np.sqrt(mean)
-        elif name == "negative_binomial":
-            deviation = np.sqrt(mean + deviation**2)
-        return np.asarray(distribution(name, mean, deviation, shape).ppf(level))
-
-    return quantile
-
-
-LEAST_LUCK = 2.0**-54  # 0 would be a demand of -∞
-_IDLE = 0.55  # share of days without demand of intermittent counts
-
-
-def _intermittent(level: Array, mean: Array, deviation: Array) -> Array:
-    """No demand on most days; on the others 1 + Poisson, with the given mean of such days."""
-    rest = np.maximum((level - _IDLE) / (1 - _IDLE), LEAST_LUCK)
-    some = 1 + family_quantile("poisson")(rest, np.maximum(mean - 1, 0.05), deviation)
-    return np.where(level <= _IDLE, 0.0, some)
-
-
-SHOP_DISTRIBUTIONS: Mapping[str, Distribution] = MappingProxyType(
-    {
-        "poisson": Distribution(family_quantile("poisson"), level=20.0, whole=True, by_level=True),
-        "negative binomial": Distribution(
-            family_quantile("negative_binomial"), level=12.0, spread=0.35, whole=True, by_level=True
-        ),
-        "normal": Distribution(family_quantile("normal")),
-        "gamma": Distribution(family_quantile("gamma"), spread=0.4, by_level=True),
-        "lognormal": Distribution(family_quantile("lognormal"), spread=0.4, by_level=True),
-        "intermittent": Distribution(_intermittent, level=3.0, whole=True, by_level=True),
-    }
-)
-PATTERNS = ("weekday", "season", "trend", "shift", "promotion")
-
-# shares of the level of a series
-_LEVELS = 0.6  # standard deviation of its logarithm
-_WEEK = 2.5  # times the effects of the censoring lab, which are those of a whole store
-_SEASON = 0.3
-_TREND = 0.4  # in a year, up or down
-_SHIFT, _SHIFT_BETWEEN = 0.4, (0.3, 0.7)  # up or down, and when, as a share of all periods
-_PROMOTION, _PROMOTED = 0.8, 0.1  # rise, and share of weeks
-_LEAST = 0.1
-
-
-def shop_demand(
-    kind: str,
-    n_series: int,
-    n_periods: int,
-    seed: int = 0,
-    *,
-    level: float | None = None,
-    first_day: datetime.date = FIRST_MONDAY,
-    step: int = 1,
-) -> tuple[Array, dict[str, Array]]:
-    """Draw demand of many series.
-
-    Parameters
-    ----------
-    kind : str
-        A distribution: "poisson", "negative binomial", "normal", "gamma", "lognormal" or
-        "intermittent" (counts, nothing on 55% of days). Patterns may be added:
-        "gamma+weekday+promotion". "weekday" is the same for all series, "season" has one peak a
-        year, "trend" and "shift" (of the level, once) go up in some series and down in others,
-        "promotion" raises weeks that are known beforehand.
-    n_series, n_periods : int
-    seed : int, default=0
-    level : float, optional
-        Typical mean of a series; series differ by a factor of about 2 either way. By default what
-        is usual for the distribution, from 3 (intermittent, on days with demand) to 100.
-    first_day : datetime.date, default=2018-01-01
-    step : {1, 7}, default=1
-        Days or weeks.
-
-    Returns
-    -------
-    demand : ndarray of shape (n_series, n_periods)
-    features : dict of str to ndarray of shape (n_series, n_periods)
-        What is known beforehand: "promotion" where there is one. Series and periods that two kinds
-        have in common share their luck.
-
-    Examples
-    --------
-    >>> demand, features = shop_demand("poisson+promotion", 3, 200, seed=0)
-    >>> demand.shape, sorted(features)
-    ((3, 200), ['promotion'])
-    """
-    name, *patterns = (word.strip() for word in str(kind).split("+"))
-    OneOf(*SHOP_DISTRIBUTIONS)("kind", name)
-    for pattern in patterns:
-        OneOf(*PATTERNS)(f"pattern in kind {kind!r}", pattern)
-    days = _step(step)
-    if days == 7 and "weekday" in patterns:
-        raise InvalidInput(f"step must be 1 for a weekday pattern, got 7 with kind {kind!r}.")
-    count, length = WholeNumber(1)("n_series", n_series), WholeNumber(1)("n_periods", n_periods)
-    distribution = SHOP_DISTRIBUTIONS[name]
-    usual = distribution.level if level is None else float(Number(above=0)("level", level))
-    sizes, luck, paths, weeks = streams(
-        np.random.SeedSequence([WholeNumber(0)("seed", seed), crc32(b"shop")]), 4
-    )
-    own = np.exp(_LEVELS * sizes.standard_normal(count))[:, None]
-    signs = np.where(paths.random((count, 1)) < 0.5, -1.0, 1.0)
-    when = length * np.interp(paths.random((count, 1)), (0.0, 1.0), _SHIFT_BETWEEN)
-    peak = YEAR * paths.random((count, 1))
-
-    period = np.arange(length)
-    day = days * period
-    dates = np.datetime64(_day(first_day), "D") + day
-    effect = np.zeros((count, length))
-    features = {}
-    if "weekday" in patterns:
-        effect += _WEEK * np.array(WEEKDAY_EFFECTS)[weekday(dates)]
-    if "season" in patterns:
-        effect += _SEASON * np.cos(2.0 * np.pi * (day - peak) / YEAR)
-    if "trend" in patterns:
-        effect += signs * _TREND * (day - day.mean()) / YEAR
-    if "shift" in patterns:
-        effect += signs * _SHIFT * (period >= when)
-    if "promotion" in patterns:
-        week = day // 7
-        promoted = (weeks.random((int(week[-1]) + 1, count)).T < _PROMOTED)[:, week]
-        effect += _PROMOTION * promoted
-        features["promotion"] = promoted.astype(np.float64)
-    share = own * np.maximum(1.0 + effect, _LEAST)
-    mean = usual * share
-    deviation = (
-        usual
-        * distribution.spread
-        * (share if distribution.by_level else np.broadcast_to(own, share.shape))
-    )
-    drawn = luck.random((length, count)).T
-    demand = distribution.quantile(np.maximum(drawn, LEAST_LUCK), mean, deviation)
-    return np.maximum(demand, 0.0), features

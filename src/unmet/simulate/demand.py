@@ -1,0 +1,508 @@
+"""Censored demand whose truth is kept: two kinds of demand, and what was ordered.
+
+`censoring_lab` makes data by the grid: demand family × scale × orders × share censored, on features
+like those of store 10, with the best decision known in closed form. A band rule that works on the
+paper's data may still fail on skewed demand, on a spread that varies with the features, or on
+orders that scatter. The mean of demand is linear in the features of a retailer::
+
+    mean = level · (1 + category + weekday + month)
+
+The effects are of the size seen in grocery sales, but no mean falls below .45 of the level, so
+that demand is rarely negative at the usual spread.
+
+`nonlinear_demand` is demand that no linear decision follows. Its mean, as a share of the level, is
+product + price + temperature + weekday × promotion + season. A markdown sells nothing more until
+the price falls below a threshold, and then soon no more than that. Each product has its own best
+temperature. A promotion is worth little on a Tuesday and much on a Saturday. The season has two
+peaks a year.
+
+`history_orders` and `censor` are for demand of your own, such as that of `unmet.data`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import bisect
+from scipy.special import expit, ndtri
+
+from unmet.arrays import Array
+from unmet.data.bundled import MONTHS, WEEKDAYS
+from unmet.errors import InvalidInput
+from unmet.evaluation.measures import read_columns
+from unmet.simulate.base import (
+    COUNTS,
+    FAMILIES,
+    FIRST_DAY,
+    LEAST_LUCK,
+    POSITIVE,
+    YEAR,
+    DemandPart,
+    Family,
+    Simulated,
+    add_factors,
+    distribution,
+    month,
+    streams,
+    weekday,
+)
+from unmet.validation import Maybe, Number, OneOf, WholeNumber
+
+Scale = Literal["constant", "level", "features"]
+Policy = Literal["at_mass", "noisy", "mixture", "never"]
+
+# Shares of the level; the first of each is the baseline of the dummies. Not round, so that the
+# means of counts are no whole numbers, at which all rows would sell out together.
+CATEGORY_EFFECTS = (0.0, 0.4527, 0.3194, -0.1816, 0.1245, 0.1473, -0.2237, 0.2758, -0.2591)
+WEEKDAY_EFFECTS = (0.0, -0.0186, -0.0773, -0.1018, -0.0642, 0.0931, 0.1365)
+MONTH_EFFECTS = (
+    *(0.0, -0.0218, 0.0107, 0.0492, 0.0381, -0.0094),
+    *(-0.0513, -0.0426, 0.0119, -0.0073, -0.0204, 0.0983),
+)
+
+PRODUCTS = ("lemonade", "soup", "bread", "salad")
+
+
+# --- Demand and orders, given the mean of demand as a share of the level.
+
+
+def draw_demand(
+    share: Array,
+    category: NDArray[np.int64],
+    luck: np.random.Generator,
+    *,
+    family: Family = "normal",
+    scale: Scale | None = None,
+    level: float = 100.0,
+    spread: float = 0.25,
+    clip: bool = True,
+) -> dict[str, Any]:
+    """Draw demand whose mean is a share of the level; fields of a `DemandPart`.
+
+    Of scale "features" each category has a deviation of its own.
+    """
+    OneOf(*FAMILIES)("family", family)
+    Maybe(OneOf(*get_args(Scale)))("scale", scale)
+    size = float(Number(above=0)("level", level))
+    wide = size * float(Number(above=0)("spread", spread))
+    if family == "poisson" and scale is not None:
+        raise InvalidInput(f'scale must be None for family "poisson", got {scale!r}.')
+    by_category = np.array([1.0, 0.6, 1.5, 0.8, 1.25, 0.5, 1.35, 0.7, 1.3])  # mean 1
+    pattern = {
+        "constant": np.ones(len(share)),
+        "level": share,
+        "features": by_category[category],
+    }[scale or ("level" if family in POSITIVE else "constant")]
+    mean, deviation = size * share, wide * pattern
+    if family == "poisson":
+        deviation = np.sqrt(mean)
+    elif family == "negative_binomial":
+        deviation = np.sqrt(mean + deviation**2)
+    truth = distribution(family, mean, deviation)
+    demand = truth.ppf(np.maximum(luck.random(len(mean)), LEAST_LUCK))
+    return {
+        "mean": mean,
+        "deviation": deviation,
+        "demand": np.maximum(demand, 0.0) if clip else demand,
+        "family": family,
+        "clip": clip,
+    }
+
+
+def stocked(rows: DemandPart, quantity: Array) -> Array:
+    """Order what can be ordered: whole units of counts, nothing below zero."""
+    whole = np.ceil(quantity) if rows.family in COUNTS else quantity
+    return np.maximum(whole, 0.0) if rows.clip else whole
+
+
+def _with_orders(
+    rows: DemandPart,
+    n_train: int,
+    generator: np.random.Generator,
+    orders: Policy,
+    share: float | None,
+    noise: float,
+    quantile: float | None = None,
+) -> DemandPart:
+    """Order for every row.
+
+    The draws are the same whatever the policy, so policies can be compared seed by seed. The shift
+    is chosen on the first `n_train` rows only, so that it does not depend on how long we test.
+    """
+    OneOf(*get_args(Policy))("orders", orders)
+    Number(least=0)("noise", noise)
+    for name, value in (("share", share), ("quantile", quantile)):
+        Maybe(Number(above=0, below=1))(name, value)
+        if value is not None and orders == "never":
+            raise InvalidInput(f'{name} must be None with orders="never", got {value!r}.')
+    if share is not None and quantile is not None:
+        raise InvalidInput(
+            f"share must be None when quantile says where orders stand, got {share}."
+        )
+    binding = share
+    if orders == "mixture" and share is not None:
+        binding = 2.0 * float(Number(below=0.5)('share with orders="mixture"', share))
+    draws, truth = generator.random((len(rows), 2)), rows.distribution
+    scatter = np.zeros(len(rows))
+    if orders == "noisy":
+        scatter = noise * rows.deviation * ndtri(np.maximum(draws[:, 0], LEAST_LUCK))
+    # stock that never runs out: above the .999-quantile, and above demand where it is higher
+    plenty = stocked(rows, np.maximum(truth.ppf(0.999), rows.demand) + rows.deviation)
+    if orders == "never":
+        return replace(rows, order=plenty)
+
+    def excess(shift: float) -> float:
+        """Give the expected share of sold-out training rows beyond what is asked for."""
+        sold_out = truth.sf(stocked(rows, rows.mean + shift + scatter))
+        return float(sold_out[:n_train].mean()) - float(binding or 0.0)
+
+    level: Array = rows.mean if quantile is None else truth.ppf(quantile)
+    if binding is not None:
+        # beyond the smallest and largest quantile, plus what scatters, all rows are on one side
+        reach = np.abs(truth.ppf([[1e-9], [1 - 1e-9]]) - rows.mean).max()
+        most = float(reach + np.abs(scatter).max())
+        if excess(-most) < 0:
+            raise InvalidInput(
+                f"share must be at most {excess(-most) + binding:.3f}, "
+                f"the share of rows with any demand, got {binding}."
+            )
+        level = rows.mean + float(bisect(excess, -most, most, xtol=1e-8 * most))
+    order = stocked(rows, level + scatter)
+    if orders == "mixture":
+        order = np.where(draws[:, 1] < 0.5, plenty, order)
+    return replace(rows, order=order)
+
+
+# --- Linear demand of a retailer.
+
+
+def censoring_lab(
+    family: Family = "normal",
+    *,
+    scale: Scale | None = None,
+    orders: Policy = "at_mass",
+    share: float | None = None,
+    quantile: float | None = None,
+    noise: float = 0.5,
+    n: int = 3294,
+    n_test: int = 1629,
+    level: float = 100.0,
+    spread: float = 0.25,
+    clip: bool = True,
+    seed: int = 0,
+) -> Simulated[DemandPart]:
+    """Simulate censored demand whose truth and best decisions are known.
+
+    Parameters
+    ----------
+    family : str
+        "normal", "logistic", "laplace", "student" (5 degrees of freedom), "gumbel" (skewed to the
+        right), "gamma", "lognormal", "weibull" (positive), "gamma_noise" (mean plus centred gamma
+        noise of shape 2), "poisson" or "negative_binomial" (counts).
+    scale : {"constant", "level", "features"}, optional
+        Whether the deviation of demand is the same everywhere, proportional to the mean, or
+        different by category. Default: "level" for positive families (which makes their shape
+        constant), otherwise "constant". Of a negative binomial demand it is the deviation beyond
+        that of a Poisson demand; a Poisson demand has no scale of its own.
+    orders : {"at_mass", "noisy", "mixture", "never"}
+        "at_mass": the mean of the row plus one shift for all rows, or the row's own quantile.
+        "noisy": the same, plus normal scatter. "mixture": the same in half of the rows, and more
+        than enough in the others. "never": never sold out. For orders that follow the past, draw
+        with "never" and use `history_orders`.
+    share : float, optional
+        Expected share of rows censored; chooses the shift. Default: no shift.
+    quantile : float, optional
+        Order the row's conditional quantile of demand at this level, instead of mean plus shift.
+    noise : float
+        Of "noisy": standard deviation of the scatter, in units of the row's deviation of demand.
+    n, n_test : int
+        Rows to train on and to test on, nine categories a day. Testing starts on the day after
+        training. Months matter, and have dummies, when training covers a year.
+    level : float
+        Mean demand of the first category on a Monday in January.
+    spread : float
+        Deviation of demand there, as a share of `level`.
+    clip : bool
+        Clip demand and order at zero, which concerns few rows at the default spread.
+    seed : int
+        Non-negative.
+
+    Returns
+    -------
+    Simulated
+        With `train` and `test`. Uniform numbers come from NumPy's PCG64 and are turned into
+        demand by its quantile function, so families and policies of one seed share their luck,
+        and the training rows do not depend on how many rows we test on.
+
+    Examples
+    --------
+    >>> data = censoring_lab("gamma", orders="noisy", share=0.3)
+    >>> data.train.features.shape, data.test.features.shape
+    ((3294, 25), (1629, 25))
+    >>> round(data.train.share_censored, 1)
+    0.3
+    >>> round(float((data.test.demand <= data.test.optimum(0.85)).mean()), 2)
+    0.85
+    """
+    n_train, n_rows = WholeNumber(1)("n", n), WholeNumber(1)("n_test", n_test)
+    luck, stock = streams(seed, 4)[1:3]
+    start = -(-n_train // 9) * 9  # testing starts with a whole day
+    columns, means, category = retail_rows(start + n_rows, FIRST_DAY, start)
+    drawn = draw_demand(
+        means, category, luck, family=family, scale=scale, level=level, spread=spread, clip=clip
+    )
+    rows = DemandPart(**columns, **drawn, order=np.full(start + n_rows, np.inf))
+    rows = _with_orders(rows, n_train, stock, orders, share, noise, quantile)
+    return Simulated(rows.take(slice(0, n_train)), rows.take(slice(start, None)), int(seed))
+
+
+def retail_rows(
+    n_rows: int, first_day: np.datetime64, n_train: int
+) -> tuple[dict[str, Any], Array, NDArray[np.int64]]:
+    """Rows in order of time: every category of a day, then the next day.
+
+    Returns
+    -------
+    columns : dict
+        Fields of a `DemandPart`: features, feature_names, dates and category. Months are among
+        the features when training covers a year.
+    share : ndarray of shape (n_rows,)
+        Mean demand as a share of the level.
+    category : ndarray of shape (n_rows,), int
+    """
+    row, n_categories = np.arange(n_rows), len(CATEGORY_EFFECTS)
+    categories = [f"category {number}" for number in range(1, n_categories + 1)]
+    dates = first_day + (row // n_categories).astype("timedelta64[D]")
+    category = row % n_categories
+    factors = [(category, CATEGORY_EFFECTS), (weekday(dates), WEEKDAY_EFFECTS)]
+    names = [*categories[1:], *WEEKDAYS[1:]]
+    if n_train >= YEAR * n_categories:
+        factors.append((month(dates), MONTH_EFFECTS))
+        names += MONTHS[1:]
+    share, blocks = add_factors(1.0, factors)
+    columns = {
+        "features": np.hstack(blocks),
+        "feature_names": tuple(names),
+        "dates": dates,
+        "category": np.array(categories)[category],
+    }
+    return columns, share, category
+
+
+# --- Demand that bends and interacts.
+
+
+def nonlinear_demand(
+    seed: int = 0,
+    *,
+    family: Family = "normal",
+    scale: Scale | None = None,
+    orders: Policy = "at_mass",
+    share: float | None = None,
+    noise: float = 0.5,
+    n: int = 3000,
+    n_test: int = 4000,
+    level: float = 100.0,
+    spread: float = 0.2,
+) -> Simulated[DemandPart]:
+    """Simulate demand that bends and interacts in its features, censored by orders that do, too.
+
+    Parameters
+    ----------
+    seed : int
+        Non-negative.
+    family, scale, orders, share, noise, level, spread
+        As in `censoring_lab`. Of scale "features" each product has a deviation of its own.
+    n, n_test : int
+        Rows to train on and to test on, four products a day. Testing starts on the day after
+        training; a year has 1,460 rows, and of fewer some seasons are never seen.
+
+    Returns
+    -------
+    Simulated
+        With `train` and `test`. The training rows do not depend on how many rows we test on.
+        `features` are dummies of product and weekday, promotion, price, temperature and day of the
+        year; `codes` the same with product and weekday as whole numbers.
+
+    Examples
+    --------
+    A linear decision that saw the whole truth still pays much more than the best one:
+
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> data, cost = nonlinear_demand(), Newsvendor.at_level(0.85)
+    >>> model = LinearDecision(cost).fit(data.train.features, data.train.demand)
+    >>> paid = -model.score(data.test.features, data.test.demand)
+    >>> best = cost.cost(data.test.optimum(0.85), data.test.demand).mean()
+    >>> bool(paid > 1.5 * best)
+    True
+    """
+    n_train, n_rows = WholeNumber(1)("n", n), WholeNumber(1)("n_test", n_test)
+    draws, luck, stock = streams(seed, 3)
+    n_products = len(PRODUCTS)
+    start = -(-n_train // n_products) * n_products  # testing starts with a whole day
+    # rows in order of time, every product of a day; more rows leave the earlier ones alone
+    row = np.arange(start + n_rows)
+    product = row % n_products
+    dates = FIRST_DAY + (row // n_products).astype("timedelta64[D]")
+    day_of_week = weekday(dates)
+    day = (dates - dates.astype("datetime64[Y]")).astype(np.int64)
+    uniform = draws.random((len(row), 3))
+    promotion = uniform[:, 0] < 0.3
+    price = 0.7 + 0.4 * uniform[:, 1]
+    season = -9.0 * np.cos(2 * np.pi * day / YEAR)
+    temperature = 13.0 + season + 14.0 * (uniform[row - product, 2] - 0.5)
+
+    # the mean as a share of the level
+    base, priced = np.array([[0.9137, 0.7928, 1.2241, 0.8653], [1.0, 0.45, 0.2, 0.75]])
+    markdown = 0.62 * expit((0.87 - price) / 0.025)
+    # height, best temperature and width of each product's hump
+    humps = (0.84, 25.0, 6.0), (0.66, 3.0, 5.0), (0.0, 12.0, 1.0), (0.47, 18.0, 4.0)
+    height, best, width = np.array(humps)[product].T
+    hump = height * np.exp(-(((temperature - best) / width) ** 2))
+    on_the_day = np.array([0.0, -0.0512, -0.0947, -0.0308, 0.1173, 0.2236, 0.0819])[day_of_week]
+    lift = np.array([0.1021, 0.0314, 0.0192, 0.0877, 0.5264, 0.7638, 0.3415])[day_of_week]
+    share_of_level = base[product] + priced[product] * markdown + hump + on_the_day
+    share_of_level = share_of_level + np.where(promotion, lift, 0.0)
+    share_of_level = share_of_level + 0.1483 * np.sin(4 * np.pi * day / YEAR)
+
+    codes = np.column_stack([product, day_of_week, promotion, price, temperature, day])
+    code_names = ("product", "weekday", "promotion", "price", "temperature", "day")
+    dummies = [
+        product[:, None] == np.arange(1, n_products),
+        day_of_week[:, None] == np.arange(1, len(WEEKDAYS)),
+    ]
+    drawn = draw_demand(
+        share_of_level, product, luck, family=family, scale=scale, level=level, spread=spread
+    )
+    rows = DemandPart(
+        features=np.hstack([*dummies, codes[:, 2:]]).astype(np.float64),
+        feature_names=(*PRODUCTS[1:], *WEEKDAYS[1:], *code_names[2:]),
+        dates=dates,
+        category=np.array(PRODUCTS)[product],
+        codes=codes,
+        code_names=code_names,
+        order=np.full(len(row), np.inf),
+        **drawn,
+    )
+    rows = _with_orders(rows, n_train, stock, orders, share, noise)
+    return Simulated(rows.take(slice(0, n_train)), rows.take(slice(start, None)), int(seed))
+
+
+# --- Orders that follow a series' own past, and the sales they leave: to censor real demand.
+
+
+def censor(demand: ArrayLike, order: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
+    """Sell what is in stock.
+
+    Parameters
+    ----------
+    demand : array-like of shape (n_rows,)
+    order : array-like of shape (n_rows,)
+        The stock of each row; ``inf`` is a stock that never runs out.
+
+    Returns
+    -------
+    sales : ndarray of shape (n_rows,)
+        min(demand, order).
+    censored : ndarray of shape (n_rows,)
+        Whether demand exceeds the order.
+
+    Examples
+    --------
+    >>> censor([5, 8, 3], [6, 6, np.inf])
+    (array([5., 6., 3.]), array([False,  True, False]))
+    """
+    (wanted,) = read_columns(demand=demand)
+    stock = np.asarray(order, dtype=np.float64)
+    if stock.shape != wanted.shape or np.isnan(stock).any():
+        raise InvalidInput(
+            f"order must have a number for each of {wanted.size} rows of demand, got NaN or shape "
+            f"{stock.shape}."
+        )
+    return np.minimum(wanted, stock), wanted > stock
+
+
+def history_orders(
+    demand: ArrayLike,
+    date: ArrayLike,
+    series: ArrayLike | None = None,
+    *,
+    k: int = 4,
+    factor: float = 1.0,
+    on: Literal["demand", "sales"] = "demand",
+    round_up: bool = True,
+) -> Array:
+    """Order a multiple of the mean of the last `k` same weekdays of the same series.
+
+    ::
+
+        order = ⌈factor · (v₁ + … + v_k) / k⌉
+
+    where v are the demands, or the sales that earlier orders left, of the last `k` rows of the
+    series on that weekday; days without a row (the store was closed) are passed over.
+
+    Parameters
+    ----------
+    demand : array-like of shape (n_rows,)
+        The truth, in any order of rows.
+    date : array-like of shape (n_rows,)
+        Dates, e.g. ``datetime64`` or a column of a table; one row per series and date.
+    series : array-like of shape (n_rows,), optional
+        Which series a row belongs to, e.g. store and product in one label; None is a single one.
+    k : int
+        How many same weekdays are averaged.
+    factor : float
+        Safety factor.
+    on : {"demand", "sales"}
+        What the planner looks back at. With "sales" a sold-out day lowers later orders: the
+        spiral-down of Cooper, Homem-de-Mello and Kleywegt (2006).
+    round_up : bool
+        Order whole units.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        ``inf`` where there are not yet `k` same weekdays to look back at.
+
+    Examples
+    --------
+    >>> weeks = np.datetime64("2024-01-01") + 7 * np.arange(4)
+    >>> history_orders([10, 13, 20, 11], weeks, k=2)
+    array([inf, inf, 12., 17.])
+    >>> history_orders([10, 13, 20, 11], weeks, k=2, on="sales")
+    array([inf, inf, 12., 13.])
+    """
+    (wanted,) = read_columns(demand=demand)
+    try:
+        days = np.asarray(date).astype("datetime64[D]")
+    except (TypeError, ValueError):
+        raise InvalidInput(f"date must be dates, got {date!r:.60}.") from None
+    labels = np.zeros(wanted.size) if series is None else np.asarray(series)
+    if not days.shape == labels.shape == wanted.shape or np.isnat(days).any():
+        raise InvalidInput(
+            f"date and series must have an entry for each of {wanted.size} rows of demand, got "
+            f"shapes {days.shape} and {labels.shape}, or a missing date."
+        )
+    groups = np.unique(labels, return_inverse=True)[1]
+    weeks, multiple = WholeNumber(1)("k", k), Number(above=0)("factor", factor)
+    on_sales = OneOf("demand", "sales")("on", on) == "sales"
+    rows = np.lexsort((days, weekday(days), groups))
+    twice = (np.diff(groups[rows]) == 0) & (np.diff(days[rows]) == np.timedelta64(0))
+    if twice.any():
+        day = days[rows][1:][twice][0]
+        raise InvalidInput(f"date must not repeat within a series, got {day} twice.")
+    starts = np.flatnonzero(np.diff(7 * groups[rows] + weekday(days)[rows])) + 1
+    order = np.full(len(wanted), np.inf)
+    for same_weekday in np.split(rows, starts):  # of one series, in order of time
+        seen: list[float] = []
+        for row, value in zip(same_weekday.tolist(), wanted[same_weekday].tolist(), strict=True):
+            if len(seen) >= weeks:
+                ordered = multiple * (sum(seen[-weeks:]) / weeks)
+                if round_up:  # 1.1 is not exact in binary: 1.1 × 50 must not be rounded up to 56
+                    ordered = float(np.ceil(ordered - 1e-9 * abs(ordered)))
+                order[row] = ordered
+            seen.append(min(value, float(order[row])) if on_sales else value)
+    return order
