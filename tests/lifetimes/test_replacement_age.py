@@ -15,7 +15,7 @@ from unmet.costs import AgeReplacement
 from unmet.data import load_sae
 from unmet.errors import InvalidInput
 from unmet.lifetimes import Weibull, fit_lognormal, fit_weibull, optimal_age, replacement_age
-from unmet.lifetimes.lifetimes import draw, failure_weights
+from unmet.lifetimes.lifetimes import failure_weights
 
 COST = AgeReplacement(1, 5)
 
@@ -108,7 +108,7 @@ def test_real_suspensions_move_the_optimum():
     knowing = replacement_age(cost, times, censored=suspended, method="weibull")
     ignoring = replacement_age(cost, times, method="weibull")
     assert knowing.age > 2 * ignoring.age
-    assert (knowing.n_failures, knowing.n_suspended) == (10, 21)
+    assert "10 failures and 21 suspensions" in str(knowing)
 
 
 def test_exponential_lifetimes_are_not_replaced():
@@ -129,7 +129,7 @@ def test_where_data_end_the_answer_says_so():
     suspended = times == 100
     found = replacement_age(AgeReplacement(1, 1.5), times, censored=suspended)
     assert found.age == 100
-    assert "nothing is known of later ages" in found.notes[0]
+    assert "nothing is known of later ages" in found.notes[1]
     assert np.isnan(found.run_to_failure)
     far = replacement_age(AgeReplacement(1, 1.5), times, censored=suspended, method="weibull")
     assert far.age > 100
@@ -148,18 +148,6 @@ def test_interval_covers_and_is_reproducible():
     low, high = one.interval
     assert low < one.age < high < 2 * low
     assert low < optimal_age(COST, Weibull(3.0, 100.0)).age < high
-
-
-def test_picture():
-    times, suspended = _suspended(60)
-    found = replacement_age(COST, times, censored=suspended, method="weibull", confidence=0.8,
-                            resamples=10)  # fmt: skip
-    axes = found.plot().axes[0]
-    assert axes.get_xlabel() == "age of replacement"
-    both = draw({"knowing": found, "ignoring": replacement_age(COST, times)}).axes[0]
-    assert [text.get_text() for text in both.get_legend().get_texts()] == ["knowing", "ignoring"]
-    with pytest.raises(InvalidInput, match=r"^answers must hold at least one"):
-        draw({})
 
 
 @pytest.mark.parametrize(

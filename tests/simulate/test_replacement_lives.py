@@ -68,7 +68,7 @@ def test_seeds_repeat_and_test_rows_do_not_move_training_rows():
         ({"family": "gamma"}, "family must be 'weibull' or 'lognormal', got 'gamma'."),
         ({"policy": "late"}, "policy must be 'fixed', 'noisy', 'features' or 'never', got 'late'."),
         ({"share": 1.0}, "share must be a number above 0 and below 1, got 1.0."),
-        ({"shape": -2.0}, "shape must be a positive number, got -2.0."),
+        ({"shape": -2.0}, "shape must be a finite positive number, got -2.0."),
     ],
 )
 def test_bad_input_is_one_sentence(arguments, sentence):

@@ -20,13 +20,12 @@ from unmet.lifetimes.distributions import (
     optimal_age,
 )
 from unmet.lifetimes.features import fit_rate, latent_ages
-from unmet.lifetimes.lifetimes import draw, fit_lognormal, fit_weibull, replacement_age
+from unmet.lifetimes.lifetimes import fit_lognormal, fit_weibull, replacement_age
 
 __all__ = [
     "Distribution",
     "Lognormal",
     "Weibull",
-    "draw",
     "expected_cost",
     "fit_lognormal",
     "fit_rate",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,11 +26,9 @@ from unmet.arrays import Array, Numbers, PerRow, common_rows, positive
 from unmet.costs.jump import JumpCost
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
+from unmet.validation import Number
 
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(96)  # of discounted failures
-_BISECTIONS = 100  # to all digits
-_ITERATIONS = 100  # of Dinkelbach's; a handful suffice
-_CONVERGED = 1e-13  # share by which a rate must fall to go on
 
 
 class Distribution(PerRow):
@@ -47,10 +45,6 @@ class Distribution(PerRow):
     @abstractmethod
     def survival(self, age: ArrayLike) -> Array:
         """P(T ≥ age)."""
-
-    @abstractmethod
-    def hazard(self, age: ArrayLike) -> Array:
-        """Rate of failure at a finite positive age, given survival up to it."""
 
     @abstractmethod
     def quantile(self, level: ArrayLike) -> Array:
@@ -98,7 +92,7 @@ class Weibull(Distribution):
     scale: Numbers
 
     def __init__(self, shape: float, scale: ArrayLike = 1.0) -> None:
-        object.__setattr__(self, "shape", _one("shape", shape))
+        object.__setattr__(self, "shape", float(Number(above=0)("shape", shape)))
         object.__setattr__(self, "scale", positive("scale", scale))
 
     @property
@@ -109,11 +103,6 @@ class Weibull(Distribution):
     def survival(self, age: ArrayLike) -> Array:
         """P(T ≥ age)."""
         return np.asarray(np.exp(-self._power(age)))
-
-    def hazard(self, age: ArrayLike) -> Array:
-        """Rate of failure: a power of the age."""
-        ratio = np.asarray(age, dtype=np.float64) / self.scale
-        return np.asarray(self.shape / self.scale * ratio ** (self.shape - 1.0))
 
     def quantile(self, level: ArrayLike) -> Array:
         """Age by which the share `level` has failed."""
@@ -160,7 +149,7 @@ class Lognormal(Distribution):
 
     def __init__(self, median: ArrayLike, deviation: float) -> None:
         object.__setattr__(self, "median", positive("median", median))
-        object.__setattr__(self, "deviation", _one("deviation", deviation))
+        object.__setattr__(self, "deviation", float(Number(above=0)("deviation", deviation)))
 
     @property
     def mean(self) -> Numbers:
@@ -170,10 +159,6 @@ class Lognormal(Distribution):
     def survival(self, age: ArrayLike) -> Array:
         """P(T ≥ age)."""
         return np.asarray(special.ndtr(-self._z(age)))
-
-    def hazard(self, age: ArrayLike) -> Array:
-        """Rate of failure."""
-        return np.asarray(np.exp(self._log_hazard(self._z(age))))
 
     def quantile(self, level: ArrayLike) -> Array:
         """Age by which the share `level` has failed."""
@@ -192,11 +177,24 @@ class Lognormal(Distribution):
         """Bisect on the rising branch; inf for hazards that are never reached."""
         log_hazard = np.log(np.asarray(hazard, dtype=np.float64))
         shape = np.broadcast_shapes(log_hazard.shape, np.shape(self.median))
-        low, high = np.full(shape, -40.0), np.full(shape, self._peak())
-        reached = self._log_hazard(high) >= log_hazard
-        for _ in range(_BISECTIONS):
+        # the hazard is greatest where the normal hazard exceeds its argument by the deviation
+        low, high = -40.0, 1e6
+        for _ in range(100):
+            peak = 0.5 * (low + high)
+            below = float(np.exp(_log_mills(np.asarray(peak)))) - peak > self.deviation
+            low, high = (peak, high) if below else (low, peak)
+        low, high = np.full(shape, -40.0), np.full(shape, low)
+        shift = np.log(self.median) + np.log(self.deviation)
+
+        def at_least(z: Array) -> Array:
+            """Whether the hazard at this score reaches the value."""
+            reached: Array = _log_mills(z) - (shift + self.deviation * z) >= log_hazard
+            return reached
+
+        reached = at_least(high)
+        for _ in range(100):
             middle = 0.5 * (low + high)
-            above = self._log_hazard(middle) >= log_hazard
+            above = at_least(middle)
             low, high = np.where(above, low, middle), np.where(above, middle, high)
         return np.where(reached, self.median * np.exp(self.deviation * high), np.inf)
 
@@ -204,21 +202,6 @@ class Lognormal(Distribution):
         with np.errstate(divide="ignore"):
             logarithm = np.log(np.maximum(np.asarray(age, dtype=np.float64), 0.0))
         return np.asarray((logarithm - np.log(self.median)) / self.deviation)
-
-    def _log_hazard(self, z: Array) -> Array:
-        age = np.log(self.median) + self.deviation * z + np.log(self.deviation)
-        return np.asarray(_log_mills(z) - age)
-
-    def _peak(self) -> float:
-        """Where the hazard is greatest: the normal hazard exceeds its argument by the deviation."""
-        low, high = -40.0, 1e6
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            if float(np.exp(_log_mills(np.asarray(middle)))) - middle > self.deviation:
-                low = middle
-            else:
-                high = middle
-        return low
 
 
 def _log_mills(z: Array) -> Array:
@@ -228,16 +211,8 @@ def _log_mills(z: Array) -> Array:
     return np.asarray(np.where(z > 0.0, right, left))
 
 
-def _one(name: str, value: float) -> float:
-    """Read a positive number that all parts share."""
-    number = positive(name, value)
-    if isinstance(number, float):
-        return number
-    raise InvalidInput(f"{name} must be one positive number for all parts, got {number.size}.")
-
-
-@dataclass(frozen=True)
-class OptimalAge:
+@dataclass(frozen=True, eq=False)
+class ReplacementAge:
     """When to replace.
 
     Attributes
@@ -247,24 +222,43 @@ class OptimalAge:
     cost : float or ndarray of shape (n_parts,)
         At that age: per unit of time, or discounted.
     run_to_failure : float or ndarray of shape (n_parts,)
-        The same without any planned replacement.
+        The same without any planned replacement; nan where Kaplan and Meier cannot say, because
+        parts of the largest time were suspended.
+    distribution : Distribution or None
+        As given or fitted; None for Kaplan and Meier.
+    ages, costs : ndarray of shape (n_ages,)
+        The whole curve, where the age comes from lifetimes.
+    interval : tuple of two floats, or None
+        Where the age lies, if lifetimes were drawn again; inf among the ends is possible.
+    notes : tuple of str
+        What the answer is based on, in a sentence each.
     """
 
     age: Numbers
     cost: Numbers
     run_to_failure: Numbers
+    distribution: Distribution | None = None
+    ages: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    costs: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    interval: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if np.ndim(self.age):
-            return f"replacement ages of {np.size(self.age)} parts"
-        if np.isinf(self.age):
-            return f"never replace before a failure: cost {float(self.cost):.4g}"
+            return f"Replacement ages of {np.size(self.age)} parts."
+        said = f"Replace at age {float(self.age):.4g}: cost {float(self.cost):.4g}"
         saved = 1.0 - float(self.cost) / float(self.run_to_failure)
-        below = f", {saved:.0%} below running to failure" if np.isfinite(saved) else ""
-        return f"replace at age {float(self.age):.4g}: cost {float(self.cost):.4g}{below}"
+        if np.isinf(self.age):
+            said = f"Never replace before a failure: cost {float(self.cost):.4g}"
+        elif np.isfinite(saved):
+            said += f", {saved:.0%} below running to failure"
+        lines = [f"{said}."]
+        if self.interval is not None:
+            lines.append("Interval of the age: {:.4g} to {:.4g}.".format(*self.interval))
+        return "\n".join([*lines, *self.notes])
 
 
-def optimal_age(cost: JumpCost, distribution: Distribution) -> OptimalAge:
+def optimal_age(cost: JumpCost, distribution: Distribution) -> ReplacementAge:
     """Find the best age of replacement of parts whose distribution of lifetime is known.
 
     Parameters
@@ -278,7 +272,7 @@ def optimal_age(cost: JumpCost, distribution: Distribution) -> OptimalAge:
 
     Returns
     -------
-    OptimalAge
+    ReplacementAge
         Arrays where costs or distribution have one number per part.
 
     Notes
@@ -294,9 +288,9 @@ def optimal_age(cost: JumpCost, distribution: Distribution) -> OptimalAge:
     >>> from unmet.lifetimes import Weibull, optimal_age
     >>> cost = AgeReplacement(planned=1, failure=5)
     >>> print(optimal_age(cost, Weibull(shape=2.5, scale=1000)))
-    replace at age 493: cost 0.003462, 39% below running to failure
+    Replace at age 493: cost 0.003462, 39% below running to failure.
     >>> print(optimal_age(cost, Weibull(shape=0.9, scale=1000)))
-    never replace before a failure: cost 0.004752
+    Never replace before a failure: cost 0.004752.
     """
     _check(cost, distribution)
     common_rows({**cost.parameters(), **distribution.parameters()})
@@ -315,8 +309,8 @@ def optimal_age(cost: JumpCost, distribution: Distribution) -> OptimalAge:
     better = value < never * (1.0 - 1e-12) if np.all(never > 0) else value < never
     age, value = np.where(better, found, np.inf), np.where(better, value, never)
     if age.ndim == 0:
-        return OptimalAge(float(age), float(value), float(never))
-    return OptimalAge(age, value, np.broadcast_to(never, age.shape).copy())
+        return ReplacementAge(float(age), float(value), float(never), distribution)
+    return ReplacementAge(age, value, np.broadcast_to(never, age.shape).copy(), distribution)
 
 
 def expected_cost(cost: JumpCost, distribution: Distribution, age: ArrayLike) -> Array:
@@ -369,10 +363,10 @@ def _cheapest_rate(cost: AgeReplacement, distribution: Distribution) -> Array:
     """Ages at which the long-run cost rate is least, by Dinkelbach's iteration."""
     rate: Array = np.asarray(cost.failure / np.asarray(distribution.mean))
     age = np.full(rate.shape, np.inf)
-    for _ in range(_ITERATIONS):
+    for _ in range(100):  # a handful suffice
         age = _at_price(cost, distribution, rate)
         new = np.minimum(expected_cost(cost, distribution, age), rate)
-        if np.all(rate - new <= _CONVERGED * rate):
+        if np.all(rate - new <= 1e-13 * rate):
             break
         rate = new
     return age
@@ -388,7 +382,7 @@ def _at_price(cost: JumpCost, distribution: Distribution, worth: Numbers) -> Arr
 
 
 def least_rate(
-    cycles: Callable[[float], tuple[Array, Array]], rate: float, iterations: int, tolerance: float
+    cycles: Callable[[float], tuple[Array, Array]], rate: float, tolerance: float
 ) -> float:
     """Least cost rate of parts together, from an upper bound on it (Dinkelbach 1967).
 
@@ -397,12 +391,10 @@ def least_rate(
     cycles : callable
         Price of time in; cost and length of the best cycle of each part out.
     rate : float
-    iterations : int
-        At most.
     tolerance : float
         Share by which the rate must fall to go on.
     """
-    for _ in range(iterations):
+    for _ in range(50):
         paid, served = cycles(rate)
         new = min(float(paid.sum() / served.sum()), rate)
         if rate - new <= tolerance * rate:
@@ -411,16 +403,11 @@ def least_rate(
     return rate
 
 
-def check_cost(cost: object) -> None:
-    """Refuse costs that no age of replacement minimises."""
+def _check(cost: object, distribution: object) -> None:
     if not isinstance(cost, AgeReplacement | PreventiveReplacement):
         raise Unsupported(
             f"cost must be AgeReplacement or PreventiveReplacement, got {type(cost).__name__}."
         )
-
-
-def _check(cost: object, distribution: object) -> None:
-    check_cost(cost)
     if not isinstance(distribution, Distribution):
         raise Unsupported(
             f"distribution must be Weibull or Lognormal, got {type(distribution).__name__}."

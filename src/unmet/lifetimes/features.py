@@ -13,7 +13,7 @@ from unmet.censoring.latent.band import LatentBand
 from unmet.censoring.latent.fitted import RowQuantiles
 from unmet.costs.jump import JumpCost
 from unmet.costs.replacement import AgeReplacement
-from unmet.errors import InvalidInput, SolverFailure, Unsupported
+from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import DecisionModel
 from unmet.lifetimes.distributions import least_rate
 from unmet.lifetimes.lifetimes import failure_weights, read_lifetimes
@@ -21,11 +21,6 @@ from unmet.rows import read_features
 from unmet.solvers.descent.jumps import LEVELS, best_ages
 
 Model = TypeVar("Model", bound=DecisionModel)
-
-_ITERATIONS = 30  # models that are trained, at most
-_AGE_ITERATIONS = 50
-_CONVERGED = 1e-9  # share by which a rate of a learned distribution must fall to go on
-_CHUNK = 4000  # rows whose quantiles are tabled at once
 
 
 def fit_rate(
@@ -99,7 +94,7 @@ def fit_rate(
     rate = cost.rate_of(never, time, band, sample_weight=weight)
     first = float(cost.align(0.0, time, band).top[weight > 0].min())
     best: Model | None = None
-    for _ in range(_ITERATIONS):
+    for _ in range(30):  # a handful suffice
         fresh = clone(model).set_params(cost=cost.at_rate(rate))
         fresh.fit(X, time, sample_weight=weight)
         fresh.least_ = first
@@ -107,8 +102,7 @@ def fit_rate(
         if not new < rate * (1.0 - tol) and best is not None:
             return best if rate <= new else _at(fresh, cost, new)
         best, rate = _at(fresh, cost, min(new, rate)), min(new, rate)
-    if best is None:  # pragma: no cover - the loop runs at least once
-        raise SolverFailure("No model was trained.")
+    assert best is not None
     return best
 
 
@@ -157,10 +151,8 @@ def latent_ages(
     >>> bool(abs(ages / train.optimum(cost) - 1).mean() < 0.15)
     True
     """
-    if not isinstance(rule, LatentBand):
+    if not isinstance(rule, LatentBand) or not hasattr(rule, "fitted_model_"):
         raise Unsupported(f"rule must be a fitted LatentBand, got {type(rule).__name__}.")
-    if not hasattr(rule, "fitted_model_"):
-        raise InvalidInput("rule must be fitted before it can say ages, got one that is not.")
     features = read_features(X)
     used = rule.cost_ if cost is None else cost
     if not isinstance(used, JumpCost):
@@ -172,8 +164,8 @@ def latent_ages(
         """Ages, costs and lengths of cycles, of shape (3, n_rows)."""
         n_rows = features.shape[0]
         answer = np.empty((3, n_rows))
-        for start in range(0, n_rows, _CHUNK):
-            index = np.arange(start, min(start + _CHUNK, n_rows))
+        for start in range(0, n_rows, 4000):  # so many tables of quantiles at once
+            index = np.arange(start, min(start + 4000, n_rows))
             rows = RowQuantiles(rule.fitted_model_, rule.fitted_model_.chosen, features[index])
             table = np.stack([rows.truth(float(level)) for level in LEVELS])
             answer[:, index] = best_ages(cost.take(index), table)
@@ -182,12 +174,9 @@ def latent_ages(
     if together and isinstance(used, AgeReplacement) and used.rate is None:
         free = used
         _, paid, served = cycles(free)
-        rate = least_rate(
-            lambda rate: tuple(cycles(free.at_rate(rate))[1:]),
-            float(paid.sum() / served.sum()),
-            _AGE_ITERATIONS,
-            _CONVERGED,
+        start = float(paid.sum() / served.sum())
+        used = free.at_rate(
+            least_rate(lambda rate: tuple(cycles(free.at_rate(rate))[1:]), start, 1e-9)
         )
-        used = free.at_rate(rate)
     ages: Array = cycles(used)[0]
     return ages

@@ -7,9 +7,8 @@ are, to leave it out makes them look worse still.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,27 +18,19 @@ from scipy.optimize import brentq, minimize
 from unmet.arrays import Array, common_rows, read_array
 from unmet.costs.jump import JumpCost, Walk
 from unmet.costs.replacement import AgeReplacement
-from unmet.errors import InvalidInput, MissingPackage
+from unmet.errors import InvalidInput
 from unmet.lifetimes.distributions import (
     Distribution,
     Lognormal,
-    OptimalAge,
+    ReplacementAge,
     Weibull,
-    check_cost,
     expected_cost,
     optimal_age,
 )
 from unmet.validation import Number, OneOf, WholeNumber
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
 Flags: TypeAlias = NDArray[np.bool_]
 Method: TypeAlias = Literal["kaplan-meier", "weibull", "lognormal"]
-
-_CURVE = 200  # ages at which the cost under a fitted distribution is shown
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
 
 
 def failure_weights(
@@ -226,58 +217,6 @@ def _handed_on(time: Array, suspended: Flags, weight: Array) -> Array:
     return given
 
 
-@dataclass(frozen=True, eq=False)
-class ReplacementAge:
-    """When to replace, according to some lifetimes.
-
-    Attributes
-    ----------
-    age : float
-        inf where no planned replacement pays.
-    cost : float
-        At that age: per unit of time, or discounted.
-    run_to_failure : float
-        The same without any planned replacement; nan where Kaplan and Meier cannot say, because
-        parts of the largest time were suspended.
-    ages, costs : ndarray of shape (n_ages,)
-        The whole curve.
-    method : str
-    distribution : Distribution or None
-        As fitted; None for Kaplan and Meier.
-    interval : tuple of two floats, or None
-        Where the age lies, if lifetimes were drawn again; inf among the ends is possible.
-    n_failures, n_suspended : int
-    notes : tuple of str
-        What the answer is based on, in a sentence each.
-    """
-
-    age: float
-    cost: float
-    run_to_failure: float
-    ages: Array = field(repr=False)
-    costs: Array = field(repr=False)
-    method: Method
-    distribution: Distribution | None
-    interval: tuple[float, float] | None
-    n_failures: int
-    n_suspended: int
-    notes: tuple[str, ...]
-
-    def __str__(self) -> str:
-        first = str(OptimalAge(self.age, self.cost, self.run_to_failure))
-        lines = [f"{first.capitalize()}."]
-        if self.interval is not None:
-            lines.append("Interval of the age: {:.4g} to {:.4g}.".format(*self.interval))
-        lines.append(
-            f"From {self.n_failures} failures and {self.n_suspended} suspensions ({self.method})."
-        )
-        return "\n".join([*lines, *self.notes])
-
-    def plot(self) -> Figure:
-        """Draw the cost over the age; needs matplotlib."""
-        return draw({self.method: self})
-
-
 def replacement_age(
     cost: JumpCost,
     times: ArrayLike,
@@ -326,7 +265,6 @@ def replacement_age(
     Replace at age 445.4: cost 0.003536, 44% below running to failure.
     From 138 failures and 362 suspensions (weibull).
     """
-    check_cost(cost)
     if isinstance(cost, AgeReplacement) and cost.rate is not None:
         raise InvalidInput(
             f"rate of the cost must be None, since it is to be found, got {cost.rate!r}."
@@ -335,22 +273,53 @@ def replacement_age(
         raise InvalidInput("The cost must be the same for all lifetimes, got one per row.")
     OneOf(*get_args(Method))("method", method)
     time, suspended, weight = read_lifetimes(times, censored, sample_weight)
-    if method == "kaplan-meier":
-        answer = _kaplan_meier(cost, time, suspended, weight)
-    else:
-        distribution = _FITS[method](time, suspended, sample_weight=weight)
-        answer = _by_distribution(cost, time, suspended, distribution, method)
+    answer = _found(cost, method, time, suspended, weight)
     if confidence is None:
         return answer
     tail = 0.5 * (1.0 - Number(above=0, below=1)("confidence", confidence))
     count = WholeNumber(10)("resamples", resamples)
-    ages = _drawn_again(cost, method, (time, suspended, weight), count, random_state)
+    generator, ages = np.random.default_rng(random_state), []
+    for _ in range(20 * count):
+        if len(ages) == count:
+            break
+        index = generator.integers(0, time.size, time.size)
+        try:
+            some = read_lifetimes(time[index], suspended[index], weight[index])
+            ages.append(_found(cost, method, *some).age)
+        except InvalidInput:  # rows that tell no age are drawn anew
+            continue
     # one of the ages, since between a number and infinity nothing can be interpolated
     low, high = np.quantile(ages, [tail, 1.0 - tail], method="inverted_cdf")
     return replace(answer, interval=(float(low), float(high)))
 
 
-def _kaplan_meier(cost: JumpCost, time: Array, suspended: Flags, weight: Array) -> ReplacementAge:
+def _found(
+    cost: JumpCost, method: Method, time: Array, suspended: Flags, weight: Array
+) -> ReplacementAge:
+    """Best age from lifetimes, without its interval."""
+    notes: tuple[str, ...] = (
+        f"From {(~suspended).sum()} failures and {suspended.sum()} suspensions ({method}).",
+    )
+    if method == "kaplan-meier":
+        return _kaplan_meier(cost, time, suspended, weight, notes)
+    fit = fit_weibull if method == "weibull" else fit_lognormal
+    distribution: Distribution = fit(time, suspended, sample_weight=weight)
+    best, largest = optimal_age(cost, distribution), float(time.max())
+    age = float(best.age)
+    if np.isinf(age):
+        notes += ("The fitted distribution has no age at which planned replacement pays.",)
+    elif age > largest:
+        notes += (
+            f"The age lies beyond the largest time, {largest:g}: the distribution is extrapolated.",
+        )
+    top = max(largest, 1.5 * age if np.isfinite(age) else 0.0)
+    ages = np.linspace(0.0, top, 201)[1:]
+    return replace(best, ages=ages, costs=expected_cost(cost, distribution, ages), notes=notes)
+
+
+def _kaplan_meier(
+    cost: JumpCost, time: Array, suspended: Flags, weight: Array, notes: tuple[str, ...]
+) -> ReplacementAge:
     mass = failure_weights(time, suspended, sample_weight=weight)
     mass = mass / mass.sum()
     largest = float(time[weight > 0].max())
@@ -368,102 +337,12 @@ def _kaplan_meier(cost: JumpCost, time: Array, suspended: Flags, weight: Array) 
         never = float(np.asarray(cost.failure)) / float(mass @ time)
     elif not ends_suspended:
         never = float(mass @ cost.loss(np.full(time.size, 2.0 * largest), time))
-    notes: tuple[str, ...] = ()
     if age == largest and ends_suspended:
-        notes = (
+        notes += (
             f"The cost still falls at the largest time, {largest:g}, and nothing is known of later "
             "ages: the best one is at least that.",
         )
     elif age == largest:
         age, value = float("inf"), never
     ages, first = np.unique(ages, return_index=True)
-    counts = int((~suspended).sum()), int(suspended.sum())
-    return ReplacementAge(
-        age, value, never, ages, costs[first], "kaplan-meier", None, None, *counts, notes
-    )
-
-
-def _by_distribution(
-    cost: JumpCost, time: Array, suspended: Flags, distribution: Distribution, method: Method
-) -> ReplacementAge:
-    best = optimal_age(cost, distribution)
-    age, value, never = (float(np.asarray(each)) for each in vars(best).values())
-    largest = float(time.max())
-    notes: tuple[str, ...] = ()
-    if np.isinf(age):
-        notes = ("The fitted distribution has no age at which planned replacement pays.",)
-    elif age > largest:
-        notes = (
-            f"The age lies beyond the largest time, {largest:g}: the distribution is extrapolated.",
-        )
-    top = max(largest, 1.5 * age if np.isfinite(age) else 0.0)
-    ages = np.linspace(0.0, top, _CURVE + 1)[1:]
-    counts = int((~suspended).sum()), int(suspended.sum())
-    costs = expected_cost(cost, distribution, ages)
-    return ReplacementAge(
-        age, value, never, ages, costs, method, distribution, None, *counts, notes
-    )
-
-
-_FITS: dict[Method, Callable[..., Distribution]] = {
-    "weibull": fit_weibull,
-    "lognormal": fit_lognormal,
-}
-
-
-def _drawn_again(
-    cost: JumpCost, method: Method, rows: tuple[Array, Flags, Array], resamples: int, seed: int
-) -> Array:
-    """Ages from rows drawn with replacement; a draw that tells none is drawn anew."""
-    generator = np.random.default_rng(seed)
-    time, suspended, weight = rows
-    ages: list[float] = []
-    for _ in range(20 * resamples):
-        if len(ages) == resamples:
-            break
-        index = generator.integers(0, time.size, time.size)
-        try:
-            some = read_lifetimes(time[index], suspended[index], weight[index])
-            if method == "kaplan-meier":
-                ages.append(_kaplan_meier(cost, *some).age)
-            else:
-                distribution = _FITS[method](*some[:2], sample_weight=some[2])
-                ages.append(float(np.asarray(optimal_age(cost, distribution).age)))
-        except InvalidInput:
-            continue
-    return np.array(ages)
-
-
-def draw(answers: Mapping[str, ReplacementAge]) -> Figure:
-    """Draw several answers to the same question in one plot; needs matplotlib.
-
-    Parameters
-    ----------
-    answers : mapping of str to ReplacementAge
-        By the names that the legend shows.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    if not answers:
-        raise InvalidInput("answers must hold at least one ReplacementAge, got none.")
-    module = MissingPackage.or_load("plot()", "matplotlib.figure", "report")
-    figure: Figure = module.Figure(figsize=(6.4, 3.8), layout="constrained")
-    axes = figure.subplots()
-    for place, (name, answer) in enumerate(answers.items()):
-        colour = _COLOURS[place % len(_COLOURS)]
-        style = "steps-pre" if answer.distribution is None else "default"
-        axes.plot(answer.ages, answer.costs, color=colour, lw=1.8, label=name, drawstyle=style)
-        if np.isfinite(answer.age):
-            axes.plot(answer.age, answer.cost, "o", color=colour, ms=7)
-        if answer.interval is not None:
-            low, high = np.minimum(answer.interval, answer.ages[-1])
-            axes.axvspan(low, high, color=colour, alpha=0.12, lw=0)
-    least = [each.cost for each in answers.values()]
-    axes.set_ylim(0.0, 2.5 * max(least))
-    axes.set_xlim(left=0.0)
-    axes.set_xlabel("age of replacement")
-    axes.set_ylabel("cost")
-    axes.legend(frameon=False)
-    return figure
+    return ReplacementAge(age, value, never, None, ages, costs[first], notes=notes)

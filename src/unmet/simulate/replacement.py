@@ -88,7 +88,7 @@ class ReplacementPart(Part):
                 cost.at_rate(0.0), self.distribution, age
             ), self.distribution.interval_mean(age)
 
-        return least_rate(cycles, rate, 50, 1e-12)
+        return least_rate(cycles, rate, 1e-12)
 
     def to_polars(self) -> polars.DataFrame:
         """Make a table to look at: the features, time, suspended, lifetime."""
