@@ -178,12 +178,12 @@ class Lognormal(Distribution):
         log_hazard = np.log(np.asarray(hazard, dtype=np.float64))
         shape = np.broadcast_shapes(log_hazard.shape, np.shape(self.median))
         # the hazard is greatest where the normal hazard exceeds its argument by the deviation
-        low, high = -40.0, 1e6
+        rises, falls = -40.0, 1e6
         for _ in range(100):
-            peak = 0.5 * (low + high)
+            peak = 0.5 * (rises + falls)
             below = float(np.exp(_log_mills(np.asarray(peak)))) - peak > self.deviation
-            low, high = (peak, high) if below else (low, peak)
-        low, high = np.full(shape, -40.0), np.full(shape, low)
+            rises, falls = (peak, falls) if below else (rises, peak)
+        low, high = np.full(shape, -40.0), np.full(shape, rises)
         shift = np.log(self.median) + np.log(self.deviation)
 
         def at_least(z: Array) -> Array:

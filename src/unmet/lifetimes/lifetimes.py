@@ -278,14 +278,15 @@ def replacement_age(
         return answer
     tail = 0.5 * (1.0 - Number(above=0, below=1)("confidence", confidence))
     count = WholeNumber(10)("resamples", resamples)
-    generator, ages = np.random.default_rng(random_state), []
+    generator = np.random.default_rng(random_state)
+    ages: list[float] = []
     for _ in range(20 * count):
         if len(ages) == count:
             break
         index = generator.integers(0, time.size, time.size)
         try:
             some = read_lifetimes(time[index], suspended[index], weight[index])
-            ages.append(_found(cost, method, *some).age)
+            ages.append(float(_found(cost, method, *some).age))
         except InvalidInput:  # rows that tell no age are drawn anew
             continue
     # one of the ages, since between a number and infinity nothing can be interpolated
