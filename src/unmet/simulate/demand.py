@@ -356,7 +356,7 @@ def nonlinear_demand(
     temperature = 13.0 + season + 14.0 * (uniform[row - product, 2] - 0.5)
 
     # the mean as a share of the level
-    base, priced = np.array([[0.9137, 0.7928, 1.2241, 0.8653], [1.0, 0.45, 0.2, 0.75]])
+    base, by_price = np.array([[0.9137, 0.7928, 1.2241, 0.8653], [1.0, 0.45, 0.2, 0.75]])
     markdown = 0.62 * expit((0.87 - price) / 0.025)
     # height, best temperature and width of each product's hump
     humps = (0.84, 25.0, 6.0), (0.66, 3.0, 5.0), (0.0, 12.0, 1.0), (0.47, 18.0, 4.0)
@@ -364,7 +364,7 @@ def nonlinear_demand(
     hump = height * np.exp(-(((temperature - best) / width) ** 2))
     on_the_day = np.array([0.0, -0.0512, -0.0947, -0.0308, 0.1173, 0.2236, 0.0819])[day_of_week]
     lift = np.array([0.1021, 0.0314, 0.0192, 0.0877, 0.5264, 0.7638, 0.3415])[day_of_week]
-    share_of_level = base[product] + priced[product] * markdown + hump + on_the_day
+    share_of_level = base[product] + by_price[product] * markdown + hump + on_the_day
     share_of_level = share_of_level + np.where(promotion, lift, 0.0)
     share_of_level = share_of_level + 0.1483 * np.sin(4 * np.pi * day / YEAR)
 
