@@ -30,7 +30,7 @@ from unmet.censoring.hours import HourlySales, detect_stockouts, read_hourly, re
 from unmet.costs import Newsvendor
 from unmet.data import load_yaz
 from unmet.evaluation import censored_cost
-from unmet.planning import OrderPlan
+from unmet.planning import OrderPlan, Schema
 
 RESULTS = Path(__file__).parent / "results"
 OPENS, CLOSES = 6, 22
@@ -303,11 +303,10 @@ def _ladder(
             for name, given in ways.items():
                 plan = OrderPlan(
                     horizon=7,
-                    service_level=level,
+                    cost=Newsvendor.at_level(level),
                     model="linear",
-                    sold_out="sold_out" if name == "flags" else "",
-                    stock="",
-                    step=None,
+                    schema=Schema(sold_out="sold_out" if name == "flags" else "", stock=""),
+                    lot=None,
                 )
                 used = table if name == "flags" else table.drop("sold_out")
                 orders = plan.fit(used, **given).orders()
@@ -426,7 +425,7 @@ def restaurant() -> list[str]:
                     )
                 )
                 for name, given in (("with", {"hours": detect_stockouts(past)}), ("without", {})):
-                    plan = OrderPlan(horizon=7, service_level=level, model="linear")
+                    plan = OrderPlan(horizon=7, cost=Newsvendor.at_level(level), model="linear")
                     order = plan.fit(rows, **given).orders()["order"].to_numpy()
                     series, day, _ = plan.targets_
                     own = [dishes.index(each) for each in plan.panel_.keys["dish"]]

@@ -42,7 +42,7 @@ def orders_of(sheet: pl.DataFrame, rows: pl.DataFrame, keys: list[str]) -> np.nd
 def planned(past, coming, keys, cost, **words):
     """`unmet plan` with no options but the costs."""
     plan = OrderPlan(
-        horizon=HORIZON, underage=cost.underage, overage=cost.overage, step=None, **words
+        horizon=HORIZON, cost=Newsvendor(cost.underage, cost.overage), lot=None, **words
     )
     plan.fit(past)
     return orders_of(plan.orders(), coming, keys), plan

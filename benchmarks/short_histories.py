@@ -122,7 +122,7 @@ def real(fresh: str | None) -> None:
                 past = table.filter(pl.col("date").is_between(start, end, "left"))
                 coming = table.filter(pl.col("date").is_between(end, week, "left"))
                 coming = coming.join(past.select("item").unique(), on="item", how="semi")
-                plan = OrderPlan(horizon=WEEK, step=None, n_jobs=1).fit(past)
+                plan = OrderPlan(horizon=WEEK, lot=None, n_jobs=1).fit(past)
                 sheet = plan.orders().select("item", "date", "order")
                 order = coming.join(sheet, on=["item", "date"], how="left", maintain_order="left")
                 demand = coming["sales"].to_numpy()

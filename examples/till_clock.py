@@ -12,7 +12,7 @@ import datetime
 import numpy as np
 import polars as pl
 
-from unmet import OrderPlan
+from unmet import Newsvendor, OrderPlan
 from unmet.censoring.hours import HourlySales, detect_stockouts, recover
 
 FIRST = datetime.date(2024, 3, 4)  # a Monday
@@ -84,7 +84,7 @@ def main():
         ("flags of hours", sales, known),
         ("demand itself", demand, None),
     ):
-        plan = OrderPlan(horizon=WEEK, underage=4, overage=1, model="linear")
+        plan = OrderPlan(horizon=WEEK, cost=Newsvendor(4, 1), model="linear")
         plan.fit(daily(table), hours=told)
         items = pl.DataFrame({"item": ITEMS, "place": range(len(ITEMS))})
         sheet = plan.orders().join(items, on="item").sort("place", "date")

@@ -5,6 +5,22 @@ import datetime
 import numpy as np
 import polars as pl
 
+from unmet import Newsvendor, OrderPlan
+from unmet.inventory import SupplyRules
+from unmet.inventory.rules import NUMBERS
+from unmet.planning import Schema
+
+COLUMNS = ("date", "series", "sales", "sold_out", "stock", "price", "known_future", "on_hand")
+
+
+def refilling(**words):
+    """A plan with supply rules, its schema and its cost as flat parameters."""
+    rules = {name: words.pop(name) for name in (*NUMBERS, "unmet", "budget") if name in words}
+    schema = {name: words.pop(name) for name in (*COLUMNS, "gaps") if name in words}
+    if "service_level" in words:
+        words["cost"] = Newsvendor.at_level(words.pop("service_level"))
+    return OrderPlan(supply=SupplyRules(**rules), schema=Schema(**schema), **words)
+
 
 def sales_table(n_days=100, seed=0):
     """Three stores a day; sales are the smaller of demand and stock."""

@@ -10,6 +10,7 @@ import pytest
 from sales_panel import sales_panel
 from typer.testing import CliRunner
 
+from unmet import Newsvendor
 from unmet.app.planning import (
     OrderWhatIf,
     costs_by_model,
@@ -22,7 +23,7 @@ from unmet.app.planning import (
 from unmet.app.upload import read_uploaded
 from unmet.cli.main import app
 from unmet.errors import InvalidInput
-from unmet.planning import OrderPlan, example, infer_schema
+from unmet.planning import OrderPlan, Schema, example, infer_schema
 from unmet.report.labels import order_labels
 from unmet.report.orders import item_finding
 from unmet.tables.dialect import Dialect, as_bytes
@@ -52,8 +53,8 @@ def what_if(table):
 )
 def test_orders_are_those_of_the_plan(table, what_if, level, model):
     choice = type(what_if.quick)(model, "asked")
-    found = what_if.orders(choice, service_level=level)
-    direct = OrderPlan(horizon=3, service_level=level, model=model).fit(table)
+    found = what_if.orders(choice, cost=Newsvendor.at_level(level))
+    direct = OrderPlan(horizon=3, cost=Newsvendor.at_level(level), model=model).fit(table)
     assert found.orders().equals(direct.orders())
     assert found.explain().equals(direct.explain())
 
@@ -62,19 +63,22 @@ def test_all_models_are_compared_as_by_the_plan():
     pytest.importorskip("lightgbm", reason="lightgbm is not installed")
     table = sales_table(3, 45)
     what_if = OrderWhatIf(OrderPlan(horizon=3), table)
-    choice = what_if.compare(service_level=0.8)
-    direct = OrderPlan(horizon=3, service_level=0.8).fit(table)
+    choice = what_if.compare(cost=Newsvendor.at_level(0.8))
+    direct = OrderPlan(horizon=3, cost=Newsvendor.at_level(0.8)).fit(table)
     assert choice == direct.choice_
-    assert what_if.orders(choice, service_level=0.8).orders().equals(direct.orders())
+    assert what_if.orders(choice, cost=Newsvendor.at_level(0.8)).orders().equals(direct.orders())
     shown = costs_by_model(choice)
     assert shown["all"].is_sorted()
     assert shown.height == len(choice.cost)
     both = [
-        what_if.orders(type(choice)(name, ""), service_level=0.8) for name in ("linear", "boosted")
+        what_if.orders(type(choice)(name, ""), cost=Newsvendor.at_level(0.8))
+        for name in ("linear", "boosted")
     ]
     line, trees = (each.orders()["order"].to_numpy() for each in both)
     blend = (
-        what_if.orders(type(choice)("blend", ""), service_level=0.8).orders()["order"].to_numpy()
+        what_if.orders(type(choice)("blend", ""), cost=Newsvendor.at_level(0.8))
+        .orders()["order"]
+        .to_numpy()
     )
     assert (np.abs(blend - (line + trees) / 2) <= 1.5).all()  # each is rounded to lots by itself
 
@@ -82,20 +86,24 @@ def test_all_models_are_compared_as_by_the_plan():
 def test_a_rate_that_nothing_tells():
     table = sales_table(flags=False)
     what_if = OrderWhatIf(OrderPlan(horizon=3), table)
-    none, some = (what_if.orders(service_level=0.8, sellout_rate=rate) for rate in (None, 0.3))
+    none, some = (
+        what_if.orders(cost=Newsvendor.at_level(0.8), sellout_rate=rate) for rate in (None, 0.3)
+    )
     more, fewer = some.orders(), none.orders()
     assert more["order"].sum() > fewer["order"].sum()
     assert more["hidden_demand"].sum() > 0 == fewer["hidden_demand"].sum()
     assert none.panel_.hidden is None
     assert any("move the share of days that sold out" in note for note in none.notes_)
     assert not any("--" in note for note in (*none.notes_, *some.notes_))
-    direct = OrderPlan(horizon=3, service_level=0.8, sellout_rate=0.3, model="linear").fit(table)
+    direct = OrderPlan(
+        horizon=3, cost=Newsvendor.at_level(0.8), sellout_rate=0.3, model="linear"
+    ).fit(table)
     units = more["order"].sum()
     assert abs(units - direct.orders()["order"].sum()) < 0.05 * units
 
 
 def test_one_item(table, what_if):
-    plan = what_if.orders(service_level=0.8)
+    plan = what_if.orders(cost=Newsvendor.at_level(0.8))
     place, name = what_if.items()[2]
     assert name == "002"
     found, rows = what_if.item(plan, place)
@@ -155,7 +163,7 @@ def test_a_german_file_from_bytes_to_bytes():
         )
     assert file.table["Absatz"].to_list() == table["sales"].to_list()
     what_if = OrderWhatIf(OrderPlan(horizon=2), file.table)
-    order_table = what_if.orders(service_level=0.8).orders()
+    order_table = what_if.orders(cost=Newsvendor.at_level(0.8)).orders()
     name, _, data = orders_file(order_table, "Umsätze.csv", file.dialect)
     assert name == "orders.csv"
     lines = data.decode("utf-8-sig").split("\r\n")
@@ -180,7 +188,7 @@ def test_orders_as_the_file_was():
 def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table.write_csv("my sales.csv")
-    plan = what_if.orders(service_level=0.9)
+    plan = what_if.orders(cost=Newsvendor.at_level(0.9))
     command = plan_command(plan, what_if.schema, "my sales.csv")
     assert command == (
         "unmet plan 'my sales.csv' --horizon 3 --service-level 0.9 --model linear -o orders.csv"
@@ -191,8 +199,10 @@ def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch
 
 
 def test_the_command_says_what_differs_from_the_guess(table):
-    what_if = OrderWhatIf(OrderPlan(horizon=3, lead_time=1, sold_out="", gaps="zero"), table)
-    plan = what_if.orders(underage=3.0, overage=1.0, sellout_rate=0.2)
+    what_if = OrderWhatIf(
+        OrderPlan(horizon=3, lead_time=1, schema=Schema(sold_out="", gaps="zero")), table
+    )
+    plan = what_if.orders(cost=Newsvendor(3.0, 1.0), sellout_rate=0.2)
     words = shlex.split(
         plan_command(plan, infer_schema(table), "s.csv", future="f.csv", decimal=",")
     )

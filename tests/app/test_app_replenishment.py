@@ -11,12 +11,13 @@ import re
 import shlex
 
 import polars as pl
+from sales_table import refilling
 from shown_page import control, metrics, select, texts, upload
 
 from unmet.app import figures
 from unmet.app.planning import plan_command
 from unmet.cli.main import run
-from unmet.planning import ReplenishmentPlan, infer_schema, replenishment_report_data
+from unmet.planning import infer_schema, replenishment_report_data
 from unmet.report.replenishment import plots
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -53,7 +54,7 @@ def test_orders_for_arrival_and_who_runs_empty(page):
     assert not page.error
     assert not page.exception
     assert page.title[0].value == "What to order now"
-    order_table = ReplenishmentPlan(on_hand="left").fit(sales_table()).orders()  # with all defaults
+    order_table = refilling(on_hand="left").fit(sales_table()).orders()  # with all defaults
     assert list(metrics(page)) == [
         *("To order in all", "Likely to run empty", "There now", "Expected demand")
     ]
@@ -123,9 +124,9 @@ def test_the_command_makes_the_same_orders(tmp_path, monkeypatch):
     table = sales_table()
     table.write_csv("my sales.csv")
     on_its_way().write_csv("way.csv")
-    plan = ReplenishmentPlan(lead_time=2, review=3, holding=0.2, shortage=1, on_hand="left")
+    plan = refilling(lead_time=2, review=3, holding=0.2, shortage=1, on_hand="left")
     plan.fit(table, on_order=on_its_way())
-    guess = ReplenishmentPlan(on_hand="left").columns(table)
+    guess = refilling(on_hand="left").columns(table)
     command = plan_command(plan, guess, "my sales.csv", on_order="way.csv")
     assert command == (
         "unmet plan 'my sales.csv' --lead-time 2 --review 3 --on-hand left --holding 0.2 "
@@ -134,14 +135,14 @@ def test_the_command_makes_the_same_orders(tmp_path, monkeypatch):
     assert run(shlex.split(command)[1:]) == 0
     assert pl.read_csv("orders.csv")["order"].to_list() == plan.orders()["order"].to_list()
     flagged = table.with_columns(sold_out=pl.col("left") == 0)
-    without = ReplenishmentPlan(on_hand="left", sold_out="").fit(flagged)
+    without = refilling(on_hand="left", sold_out="").fit(flagged)
     said = plan_command(without, infer_schema(flagged), "s.csv", decimal=",")
     assert "--sold-out none" in said
     assert "--decimal ," in said
 
 
 def test_pictures_are_those_of_the_report():
-    plan = ReplenishmentPlan(lead_time=2, review=3, holding=0.2, shortage=1, on_hand="left")
+    plan = refilling(lead_time=2, review=3, holding=0.2, shortage=1, on_hand="left")
     content = replenishment_report_data(plan.fit(sales_table()), most=1)
     ((ahead, charts),) = plots(content)
     assert ahead.name == "bread"

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from unmet import BoostedDecision, GroupedDecision, LatentBand, LinearDecision, Newsvendor
-from unmet.planning import DecisionPlan, OrderPlan
+from unmet.planning import DecisionPlan, OrderPlan, Schema
 
 EVIL = [
     '<img src=x onerror="window.ran=1">',
@@ -46,7 +46,9 @@ def shown():
     yield GroupedDecision(LinearDecision(cost), EVIL[3], min_rows=5, random_state=0)
     yield DecisionPlan(EVIL[0], features=EVIL, underage=3, overage=1)
     plan = OrderPlan(
-        date=EVIL[0], series=[EVIL[1]], sales=EVIL[2], model="seasonal", service_level=0.8
+        schema=Schema(date=EVIL[0], series=[EVIL[1]], sales=EVIL[2]),
+        model="seasonal",
+        cost=Newsvendor.at_level(0.8),
     )
     yield plan.fit(history())
     yield plan.orders()

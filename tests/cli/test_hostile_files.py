@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from unmet import Newsvendor
 from unmet.cli.main import run
 from unmet.errors import FileFailure, InvalidInput, UnmetError
 from unmet.files import MAX_RATIO, read_gzip, write_content
@@ -376,7 +377,7 @@ def test_orders_of_items_that_look_like_formulas_keep_their_names(tmp_path):
             "sales": np.random.default_rng(0).poisson(20, 80),
         }
     )
-    plan = OrderPlan(horizon=2, model="seasonal", service_level=0.8).fit(history)
+    plan = OrderPlan(horizon=2, model="seasonal", cost=Newsvendor.at_level(0.8)).fit(history)
     (tmp_path / "orders.csv").write_bytes(as_bytes(plan.orders(), Dialect()))
     assert b"\n'=tea," in (tmp_path / "orders.csv").read_bytes()
     assert sorted(read_table(tmp_path / "orders.csv")["item"].unique()) == names

@@ -157,7 +157,7 @@ def test_a_budget_is_kept_and_spent_where_it_saves_most(seed, share, lot):
     rules = SupplyRules(1, shortage=4.0, lot=lot)
     free = replenish(paths, rules)
     budget = share * float(use @ free.order)
-    found = replenish(paths, rules, budget=budget, use=use)
+    found = replenish(paths, rules.replace(budget=budget), use=use)
     assert use @ found.order <= budget * (1 + 1e-9) + 1e-9
     assert (found.order <= free.order + 1e-9).all()
     if share >= 1:
@@ -170,7 +170,7 @@ def test_a_budget_of_two_against_all_ways_to_share_it():
         [generator.poisson(4.0, (2000, 1)), generator.poisson(11.0, (2000, 1))]
     ).astype(float)
     rules = SupplyRules(shortage=[8.0, 3.0], lot=1.0)
-    found = replenish(paths, rules, budget=12.0)
+    found = replenish(paths, rules.replace(budget=12.0))
     state = StockState(np.zeros(2))
     costs = [project(paths, rules, state, np.array([q, 12.0 - q])).cost.sum() for q in range(13)]
     assert found.projection.cost.sum() <= min(costs) * 1.005

@@ -7,9 +7,12 @@ import datetime
 import numpy as np
 import polars as pl
 import pytest
+from sales_table import refilling
 
+from unmet import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.planning import DecisionLog, OrderPlan, ReplenishmentPlan, order_report_data
+from unmet.inventory import SupplyRules
+from unmet.planning import DecisionLog, OrderPlan, Schema, order_report_data
 from unmet.report import render
 
 FIRST = datetime.date(2024, 1, 1)
@@ -46,7 +49,7 @@ def log() -> DecisionLog:
 
 @pytest.fixture(scope="module")
 def plan(log: DecisionLog) -> OrderPlan:
-    words = {"underage": 3, "overage": 1, "horizon": 3, "model": "linear"}
+    words = {"cost": Newsvendor(3, 1), "horizon": 3, "model": "linear"}
     return OrderPlan(**words).fit(TABLE.drop("order"), log=log)
 
 
@@ -85,11 +88,11 @@ def test_log_of_other_series_is_refused() -> None:
         OrderPlan(model="seasonal").fit(TABLE.drop("order"), log=DecisionLog(["store"]))
 
 
-@pytest.mark.parametrize("kind", [OrderPlan, ReplenishmentPlan])
-def test_columns_called_like_those_of_the_sheet_are_refused(kind: type) -> None:
+@pytest.mark.parametrize("supply", [None, SupplyRules()])
+def test_columns_called_like_those_of_the_sheet_are_refused(supply) -> None:
     table = TABLE.drop("order").rename({"item": "order"})
     with pytest.raises(InvalidInput, match=r"must be called otherwise .* got 'order': rename it"):
-        kind(series=["order"]).fit(table)
+        OrderPlan(supply=supply, schema=Schema(series=["order"])).fit(table)
 
 
 # --- Replenishment.
@@ -111,7 +114,7 @@ def test_overrides_of_lasting_stock_are_priced_until_the_next_arrival(
     log = DecisionLog(["item"]).suggested(order_table, "arrives")
     log = log.changed(order_table.with_columns(order=pl.Series([20, 45])), "arrives")
     words = {"lead_time": 1, "review": 2, "holding": 1, "shortage": 5, "on_hand": "left"}
-    plan = ReplenishmentPlan(**words, n_paths=50).fit(lasting, log=log)
+    plan = refilling(**words).fit(lasting, log=log)
     found = plan.overrides_
     assert found is not None
     assert (found.count, found.known) == (1, 1)
@@ -143,7 +146,7 @@ def logged(**units: list[float | None]) -> DecisionLog:
     return log.changed(pl.DataFrame({**keys, **units})) if units else log
 
 
-def on_its_way(plan: ReplenishmentPlan) -> dict[str, list[float]]:
+def on_its_way(plan: OrderPlan) -> dict[str, list[float]]:
     """What arrives on the coming days, of items that get anything."""
     assert plan.panel_.keys is not None
     coming = dict(zip(plan.panel_.keys["item"], plan.state_.arrivals(4).tolist(), strict=True))
@@ -151,17 +154,17 @@ def on_its_way(plan: ReplenishmentPlan) -> dict[str, list[float]]:
 
 
 def test_logged_orders_that_have_not_arrived_are_on_their_way(lasting: pl.DataFrame) -> None:
-    words = {"lead_time": 3, "on_hand": "left", "n_paths": 50}
-    plan = ReplenishmentPlan(**words).fit(lasting, log=logged())
+    words = {"lead_time": 3, "on_hand": "left"}
+    plan = refilling(**words).fit(lasting, log=logged())
     assert on_its_way(plan) == {"i04": [20, 0, 0, 0], "i05": [0, 30, 0, 0], "i07": [0, 0, 40, 0]}
     assert "3 orders of the log, 90 units, are taken as on their way." in plan.notes_
-    same = ReplenishmentPlan(**words).fit(
+    same = refilling(**words).fit(
         lasting, on_order=logged().table.select("item", "date", order="suggested")
     )
     assert plan.orders().equals(same.orders())
     # what was delivered wins over what was decided, and that over what was suggested
     log = logged(order=[21, 31, None], delivered=[None, 5, None])
-    plan = ReplenishmentPlan(**words).fit(lasting, log=log)
+    plan = refilling(**words).fit(lasting, log=log)
     assert on_its_way(plan) == {"i04": [21, 0, 0, 0], "i05": [0, 5, 0, 0], "i07": [0, 0, 40, 0]}
 
 
@@ -169,7 +172,7 @@ def test_nothing_on_its_way_is_counted_twice(lasting: pl.DataFrame) -> None:
     told = pl.DataFrame(
         {"item": ["i04", "i07"], "arrives": [LAST + datetime.timedelta(1)] * 2, "units": [7, 0]}
     )
-    plan = ReplenishmentPlan(lead_time=3, on_hand="left", n_paths=50)
+    plan = refilling(lead_time=3, on_hand="left")
     plan.fit(lasting, on_order=told, log=logged())
     assert on_its_way(plan) == {"i04": [7, 0, 0, 0], "i05": [0, 30, 0, 0]}
     assert (
@@ -179,10 +182,10 @@ def test_nothing_on_its_way_is_counted_twice(lasting: pl.DataFrame) -> None:
 
 
 def test_planning_again_on_the_same_day_gives_the_same_orders(lasting: pl.DataFrame) -> None:
-    words = {"lead_time": 2, "on_hand": "left", "n_paths": 50}
-    first = ReplenishmentPlan(**words).fit(lasting, log=logged())
+    words = {"lead_time": 2, "on_hand": "left"}
+    first = refilling(**words).fit(lasting, log=logged())
     log = logged().suggested(first.orders(), date="arrives")
-    assert ReplenishmentPlan(**words).fit(lasting, log=log).orders().equals(first.orders())
+    assert refilling(**words).fit(lasting, log=log).orders().equals(first.orders())
     # a day later the order of today is on its way
     later = pl.concat(
         [
@@ -190,7 +193,7 @@ def test_planning_again_on_the_same_day_gives_the_same_orders(lasting: pl.DataFr
             lasting.filter(pl.col("date") == LAST).with_columns(pl.col("date").dt.offset_by("1d")),
         ]
     )
-    found = on_its_way(ReplenishmentPlan(**words).fit(later, log=log))
+    found = on_its_way(refilling(**words).fit(later, log=log))
     for item, units in first.orders().select("item", "order").iter_rows():
         assert found.get(item, [0, 0])[1] == units
 
@@ -200,7 +203,7 @@ def test_several_arrivals_of_one_week_add_up() -> None:
     table = pl.DataFrame({"date": weeks, "sales": [5, 6, 7] * 10, "left": [3] * 30})
     days = [weeks[-1] + datetime.timedelta(days=each) for each in (3, 7, 9)]
     log = DecisionLog([]).suggested(pl.DataFrame({"date": days, "order": [90, 2, 4]}))
-    plan = ReplenishmentPlan(lead_time=2, on_hand="left", n_paths=50).fit(table, log=log)
+    plan = refilling(lead_time=2, on_hand="left").fit(table, log=log)
     assert plan.state_.arrivals(3).tolist() == [[6, 0, 0]]
 
 
@@ -208,6 +211,6 @@ def test_without_a_shelf_overrides_are_not_priced(lasting: pl.DataFrame) -> None
     order_table = pl.DataFrame({"item": ["i04"], "date": [LAST], "order": [20]})
     log = DecisionLog(["item"]).suggested(order_table)
     log = log.changed(order_table.with_columns(order=pl.Series([25])))
-    found = ReplenishmentPlan(n_paths=50).fit(lasting.drop("left"), log=log).overrides_
+    found = refilling().fit(lasting.drop("left"), log=log).overrides_
     assert found is not None
     assert "1 order was changed; what that was worth is not known yet." in str(found)

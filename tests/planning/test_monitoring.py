@@ -5,12 +5,13 @@ import datetime
 import numpy as np
 import polars as pl
 import pytest
+from sales_table import refilling
 from scipy import stats
 
 import unmet
-from unmet import OrderPlan
+from unmet import Newsvendor, OrderPlan
 from unmet.errors import InvalidInput
-from unmet.planning import DecisionLog, ReplenishmentPlan, monitor
+from unmet.planning import DecisionLog, Schema, monitor
 
 FIRST = datetime.date(2024, 1, 1)
 PAST, DAYS, LEVEL = 140, 56, 0.8
@@ -55,7 +56,7 @@ def old(rows):
 
 
 def fitted(rows, **words):
-    words = {"horizon": 7, "service_level": LEVEL, "model": "seasonal", **words}
+    words = {"horizon": 7, "cost": Newsvendor.at_level(LEVEL), "model": "seasonal", **words}
     return OrderPlan(**words).fit(old(rows))
 
 
@@ -246,7 +247,12 @@ def test_what_the_sheet_expects_is_no_shift():
     rows = table(generator.poisson(mean), promotion=np.broadcast_to(promoted, mean.shape) * 1)
     week = pl.col("date") <= LAST + datetime.timedelta(7)
     coming = rows.filter((pl.col("date") > LAST) & week).drop("sales")
-    words = {"horizon": 7, "service_level": LEVEL, "model": "linear", "known_future": ["promotion"]}
+    words = {
+        "horizon": 7,
+        "cost": Newsvendor.at_level(LEVEL),
+        "model": "linear",
+        "schema": Schema(known_future=["promotion"]),
+    }
     plan = OrderPlan(**words).fit(old(rows), future=coming)
     found = monitor(plan, rows.filter(week))
     assert found["level"].verdict == "as planned"
@@ -334,7 +340,7 @@ def test_wrong_input_gets_a_sentence(plain, tmp_path):
             monitor(plain, wrong)
     with pytest.raises(InvalidInput, match="level must be a number above 0 and below 1, got 1"):
         monitor(plain, rows, level=1.0)
-    with pytest.raises(InvalidInput, match="plan must be a OrderPlan"):
+    with pytest.raises(InvalidInput, match="plan must be an OrderPlan"):
         monitor("plan.unmet", rows)
     with pytest.raises(InvalidInput, match="plan must have been fitted"):
         monitor(OrderPlan(), rows)
@@ -361,7 +367,7 @@ def shelf(asked, level=0.9):
 @pytest.fixture(scope="module")
 def lasting():
     words = {"holding": 1 - LEVEL, "shortage": LEVEL, "on_hand": "left"}
-    return ReplenishmentPlan(**words).fit(old(shelf(demand())))
+    return refilling(**words).fit(old(shelf(demand())))
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -41,7 +41,7 @@ def coming():
 def plan(request):
     if request.param != "linear":
         pytest.importorskip("lightgbm")
-    plan = OrderPlan(horizon=7, service_level=0.8, model=request.param)
+    plan = OrderPlan(horizon=7, cost=Newsvendor.at_level(0.8), model=request.param)
     return plan.fit(sales_table(), future=coming())
 
 

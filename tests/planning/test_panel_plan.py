@@ -10,6 +10,7 @@ from sklearn.base import clone
 from unmet import OrderPlan
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
+from unmet.planning import Schema
 from unmet.planning.panel_models import TrainingSet
 from unmet.tables.panel import Panel
 
@@ -42,7 +43,7 @@ def sales_table(n_series=12, n_days=80, seed=0, flags=True, **how):
 
 @pytest.fixture(scope="module")
 def plan():
-    return OrderPlan(horizon=3, service_level=0.8).fit(sales_table())
+    return OrderPlan(horizon=3, cost=Newsvendor.at_level(0.8)).fit(sales_table())
 
 
 def test_the_sheet(plan):
@@ -92,7 +93,9 @@ def test_mended_orders_are_nearer_to_the_truth_than_those_of_sales():
     cost = Newsvendor.at_level(0.8)
     found = {}
     for name, sold_out in (("told", None), ("ignoring", "")):
-        fitted = OrderPlan(service_level=0.8, model="linear", sold_out=sold_out).fit(table)
+        fitted = OrderPlan(
+            cost=Newsvendor.at_level(0.8), model="linear", schema=Schema(sold_out=sold_out)
+        ).fit(table)
         orders = fitted.orders()["order"].to_numpy().reshape(20, 7)
         found[name] = np.mean(cost.cost(orders.ravel(), demand[:, 80:].ravel()))
     assert found["told"] < 0.9 * found["ignoring"]
@@ -119,7 +122,7 @@ def test_a_network_follows_the_week(monkeypatch):
     table = sales_table(12, 80, flags=False).with_columns(pl.Series("sales", past.ravel()))
     cost = Newsvendor.at_level(0.8)
     flat = np.repeat(np.quantile(past, 0.8, axis=1), 7)
-    plan = OrderPlan(service_level=0.8, model="neural", step=None)
+    plan = OrderPlan(cost=Newsvendor.at_level(0.8), model="neural", lot=None)
     orders = clone(plan).fit(table).orders()["order"]
     assert np.mean(cost.cost(orders.to_numpy(), truth)) < 0.8 * np.mean(cost.cost(flat, truth))
     assert clone(plan).fit(table).orders()["order"].equals(orders)
@@ -145,7 +148,7 @@ def test_constant_sales(value):
     rows = sales_table(n_series=3, n_days=60, flags=False).with_columns(
         pl.lit(value).alias("sales")
     )
-    fitted = OrderPlan(sales="sales").fit(rows)
+    fitted = OrderPlan(schema=Schema(sales="sales")).fit(rows)
     np.testing.assert_array_equal(fitted.orders()["order"], value)
 
 
@@ -155,7 +158,7 @@ def test_a_new_item_is_ordered_like_similar_ones():
     rows = rows.with_columns(kind.alias("kind"))
     days = [FIRST + datetime.timedelta(80 + day) for day in range(7)]
     future = pl.DataFrame({"date": days, "item": ["new"] * 7, "kind": ["big"] * 7})
-    fitted = OrderPlan(service_level=0.8, model="linear").fit(rows, future=future)
+    fitted = OrderPlan(cost=Newsvendor.at_level(0.8), model="linear").fit(rows, future=future)
     order_table = fitted.orders()
     own = order_table.filter(pl.col("item") == "new")
     assert set(own["based_on"]) == {"similar series"}
@@ -173,7 +176,9 @@ def test_prices_that_are_known_move_orders():
     )
     days = [FIRST + datetime.timedelta(90 + day) for day in range(2)]
     future = pl.DataFrame({"date": days, "price": [1.0, 2.0]})
-    fitted = OrderPlan(horizon=2, service_level=0.6, model="linear").fit(rows, future=future)
+    fitted = OrderPlan(horizon=2, cost=Newsvendor.at_level(0.6), model="linear").fit(
+        rows, future=future
+    )
     cheap, dear = (fitted.orders().filter(pl.col("date") == day)["order"].sum() for day in days)
     assert cheap > 1.3 * dear
 
@@ -186,7 +191,7 @@ def test_a_closed_weekday_has_no_orders():
 
 
 def test_lots():
-    fitted = OrderPlan(model="linear", step=6, horizon=2).fit(sales_table(n_series=4))
+    fitted = OrderPlan(model="linear", lot=6, horizon=2).fit(sales_table(n_series=4))
     assert (fitted.orders()["order"] % 6 == 0).all()
     halves = sales_table(n_series=4).with_columns(pl.col("sales") + 0.5)
     assert OrderPlan(model="linear", horizon=2).fit(halves).orders()["order"].dtype == pl.Float64
@@ -209,7 +214,7 @@ def test_trees_are_left_out_where_their_package_is_missing(monkeypatch):
 
 
 def test_all_wrong_words_are_told_at_once():
-    wrong = OrderPlan(horizon=0, gaps="none", model="guess", underage=2.0, random_state=-1)
+    wrong = OrderPlan(horizon=0, schema=Schema(gaps="none"), model="guess", random_state=-1)
     with pytest.raises(InvalidInput) as caught:
         wrong.fit(sales_table(n_series=2, n_days=5))
     sentence = str(caught.value)
@@ -218,15 +223,9 @@ def test_all_wrong_words_are_told_at_once():
         "gaps must be 'auto', 'missing' or 'zero', got 'none'.",
         "model must be 'auto', one of 'seasonal', 'linear', 'distribution', 'neural', 'boosted', "
         "'blend'",
-        "overage must be given where underage is, got underage alone.",
         "random_state must be",
     ):
         assert part in sentence
-
-
-def test_costs_and_a_service_level_exclude_each_other():
-    with pytest.raises(InvalidInput, match="service_level must not be given beside underage"):
-        OrderPlan(underage=1, overage=1, service_level=0.5).check()
 
 
 def test_without_costs_nine_days_of_ten():
@@ -272,7 +271,7 @@ def untold():
 
 def test_a_sellout_rate_orders_what_it_hides(untold):
     table, rate = untold
-    words = {"horizon": 3, "service_level": 0.8, "model": "linear"}
+    words = {"horizon": 3, "cost": Newsvendor.at_level(0.8), "model": "linear"}
     ignoring = OrderPlan(**words).fit(table)
     nothing = OrderPlan(**words, sellout_rate=0.0).fit(table)
     told = OrderPlan(**words, sellout_rate=rate).fit(table)
@@ -287,7 +286,9 @@ def test_a_sellout_rate_orders_what_it_hides(untold):
 
 def test_a_range_of_rates_says_what_its_ends_ask_for(untold):
     table, _ = untold
-    plan = OrderPlan(horizon=3, service_level=0.8, model="linear", sellout_rate=(0.1, 0.5))
+    plan = OrderPlan(
+        horizon=3, cost=Newsvendor.at_level(0.8), model="linear", sellout_rate=(0.1, 0.5)
+    )
     order_table = plan.fit(table).orders()
     assert (order_table["low"] <= order_table["order"]).all()
     assert (order_table["order"] <= order_table["high"]).all()
@@ -297,7 +298,9 @@ def test_a_range_of_rates_says_what_its_ends_ask_for(untold):
 
 @pytest.mark.slow
 def test_flags_are_worth_more_than_a_rate(plan):
-    told = OrderPlan(horizon=3, service_level=0.8, sellout_rate=(0.1, 0.5)).fit(sales_table())
+    told = OrderPlan(horizon=3, cost=Newsvendor.at_level(0.8), sellout_rate=(0.1, 0.5)).fit(
+        sales_table()
+    )
     assert told.orders().equals(plan.orders())
     assert any("sell-out rate is not used" in note for note in told.notes_)
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import unmet
-from unmet import OrderPlan
+from unmet import Newsvendor, OrderPlan
 from unmet.planning import order_report_data
 from unmet.report import render
 
@@ -47,7 +47,7 @@ def again(plan, tmp_path):
 def test_the_same_bit_for_bit(model, tmp_path):
     if model in ("boosted", "blend"):
         pytest.importorskip("lightgbm")
-    plan = OrderPlan(horizon=3, underage=4, overage=1, model=model)
+    plan = OrderPlan(horizon=3, cost=Newsvendor(4, 1), model=model)
     plan.fit(sales_table(), future=coming())
     loaded = again(plan, tmp_path)
     assert type(loaded) is OrderPlan

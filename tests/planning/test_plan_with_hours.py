@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import unmet
-from unmet import OrderPlan
+from unmet import Newsvendor, OrderPlan
 from unmet.censoring.hours import HourlySales, detect_stockouts, recover
 from unmet.errors import InvalidInput
 from unmet.planning import order_report_data
@@ -42,7 +42,7 @@ TABLE = pl.DataFrame(
     }
 )
 HOURS = HourlySales.from_arrays(SALES, FIRST, stock_out=OUT, keys=KEYS)
-WORDS = {"horizon": HORIZON, "underage": 6, "overage": 1, "model": "linear"}
+WORDS = {"horizon": HORIZON, "cost": Newsvendor(6, 1), "model": "linear"}
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ class Information:
 
 
 def test_a_contest_is_priced_on_what_hours_say():
-    plan = OrderPlan(horizon=HORIZON, underage=6, overage=1).fit(
+    plan = OrderPlan(horizon=HORIZON, cost=Newsvendor(6, 1)).fit(
         TABLE, hours=detect_stockouts(HOURS)
     )
     assert plan.choice_.censoring_adjusted

@@ -6,11 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 from sales_panel import sales_panel
+from sales_table import refilling
 from typer.testing import CliRunner
 
 from unmet.cli.main import app
 from unmet.errors import SolverFailure
-from unmet.planning import OrderPlan, ReplenishmentPlan
+from unmet.planning import OrderPlan
 from unmet.planning.demand_forecast import DemandForecast, DemandModel
 from unmet.planning.history import History
 from unmet.planning.panel_models import TrainingSet
@@ -34,7 +35,7 @@ def test_orders_of_a_few_days_are_near_what_is_right(n_items, n_days, horizon):
 
 
 def test_stock_that_lasts_follows_level_and_weekday_of_a_few_days():
-    plan = ReplenishmentPlan(lead_time=0).fit(poisson_sales(30, 8))
+    plan = refilling(lead_time=0).fit(poisson_sales(30, 8))
     assert plan.orders()["order"].sum() == pytest.approx(8 * 30, rel=0.2)
     assert plan.demand_forecast_.model == "usual"
     assert not plan.demand_forecast_.error
@@ -86,7 +87,7 @@ def test_stock_that_lasts_is_refused_alike(monkeypatch):
 
     monkeypatch.setattr(DemandModel, "ahead", wild)
     with pytest.raises(SolverFailure, match="no orders were made: give more periods"):
-        ReplenishmentPlan().fit(poisson_sales(3, 40))
+        refilling().fit(poisson_sales(3, 40))
 
 
 def refused(observed, series, expected, group=None):
@@ -136,7 +137,7 @@ def test_nothing_left_is_sold_out_only_if_sales_reached_the_stock():
             "left": [9, 6, 0, 0, None, 0, 3],
         }
     ).sample(fraction=1.0, shuffle=True, seed=1)
-    plan = ReplenishmentPlan(on_hand="left")
+    plan = refilling(on_hand="left")
     plan.schema_ = plan.columns(table)
     found = plan.with_flags(table).sort("item", "date")[plan.schema_.sold_out]
     assert found.to_list() == [False, False, True, True, None, True, False]

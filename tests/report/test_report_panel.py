@@ -12,8 +12,8 @@ from hand_made_contents import EVIL
 from read_page import read
 from sales_panel import sales_panel
 
-from unmet import OrderPlan
-from unmet.planning import order_report_data
+from unmet import Newsvendor, OrderPlan
+from unmet.planning import Schema, order_report_data
 from unmet.report import render, write_report
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -39,7 +39,7 @@ def section(page, name):
 
 @pytest.fixture(scope="module")
 def plan():
-    words = {"underage": 4, "overage": 1, "model": ["seasonal", "linear"]}
+    words = {"cost": Newsvendor(4, 1), "model": ["seasonal", "linear"]}
     return OrderPlan(horizon=3, **words).fit(sales_table())
 
 
@@ -128,7 +128,7 @@ def test_nothing_known_and_a_range_of_rates():
 
 def test_text_never_becomes_markup():
     rows = sales_table(2, names=[EVIL, "<b>bold</b>"]).rename({"item": "decision"})
-    fitted = OrderPlan(horizon=2, model="linear", series=["decision"]).fit(rows)
+    fitted = OrderPlan(horizon=2, model="linear", schema=Schema(series=["decision"])).fit(rows)
     text = render(order_report_data(fitted, title=EVIL, currency="<i>", command=EVIL, notes=[EVIL]))
     assert EVIL not in text
     assert text.count("<script>") == 1

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 from hand_made_contents import EVIL
 from read_page import read
+from sales_table import refilling
 
-from unmet.planning import DecisionLog, ReplenishmentPlan, replenishment_report_data
+from unmet.planning import DecisionLog, replenishment_report_data
 from unmet.report import render
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -47,7 +48,7 @@ def plan():
         {"item": ["tin 4"], "date": [last + datetime.timedelta(2)], "units": [80]}
     )
     words = {"lead_time": 3, "review": 2, "holding": 0.2, "shortage": 1, "on_hand": "left"}
-    return ReplenishmentPlan(**words, n_paths=200).fit(rows, on_order=coming, log=log)
+    return refilling(**words).fit(rows, on_order=coming, log=log)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def test_what_changing_orders_was_worth(plan, page):
 
 def test_text_never_becomes_markup_and_weeks_are_weeks():
     rows = table(2, 30, names=[EVIL, "<b>bold</b>"], step=7)
-    fitted = ReplenishmentPlan(service_level=0.8, n_paths=50).fit(rows.drop("left"))
+    fitted = refilling(service_level=0.8).fit(rows.drop("left"))
     text = render(
         replenishment_report_data(fitted, title=EVIL, command=EVIL, notes=[EVIL], currency="€")
     )

@@ -168,6 +168,15 @@ class Asked:
     on_order_name: str | None = None
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """Schema and country, as parameters of an `OrderPlan`."""
+        from unmet.planning import Schema
+
+        columns = {name: value for name, value in self.labels.items() if name != "country"}
+        schema = Schema(**columns, on_hand=self.on_hand)
+        return {"schema": schema, "country": self.labels["country"]}
+
+    @property
     def unit(self) -> str:
         """What orders are counted in: days or weeks."""
         return "weeks" if self.weeks else "days"

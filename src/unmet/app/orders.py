@@ -33,8 +33,10 @@ from unmet.app.planning import (
     plan_command,
 )
 from unmet.app.replenishment_page import service_level, show_replenishment
+from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.planning import OrderPlan, ReplenishmentPlan, Schema, infer_schema
+from unmet.inventory import SupplyRules
+from unmet.planning import OrderPlan, Schema, infer_schema
 from unmet.planning.order_plan import ChosenModel
 from unmet.report.labels import order_labels
 from unmet.report.orders import item_finding
@@ -63,7 +65,7 @@ def show_orders(source: Source) -> None:
         "as you ask for."
     )
     horizon, lead_time, moved, compared = _controls(source, asked)
-    plan = OrderPlan(horizon=horizon, lead_time=lead_time, **asked.labels)
+    plan = OrderPlan(horizon=horizon, lead_time=lead_time, **asked.parameters)
     key = f"{asked.key} {horizon} {lead_time}"
     what_if = _learn(key, plan, source.file.table, asked.future)
     choice = _compare(key, what_if, moved) if compared else what_if.quick
@@ -191,7 +193,7 @@ def _usual(key: str, _table: polars.DataFrame, left: str | None) -> Schema | Non
         return (
             infer_schema(_table)
             if left is None
-            else ReplenishmentPlan(on_hand=left).columns(_table)
+            else OrderPlan(supply=SupplyRules(), schema=Schema(on_hand=left)).columns(_table)
         )
     except InvalidInput:
         return None
@@ -247,18 +249,18 @@ def _controls(source: Source, asked: Asked) -> tuple[int, int, dict[str, Any], b
             )
             by_costs = st.toggle("Costs instead of a service level", key=f"{key}-costs")
         with second:
-            costs = _costs(key) if by_costs else {"service_level": service_level(key, unit)}
-    return int(horizon), int(lead_time), {**costs, "sellout_rate": rate}, compared
+            cost = _costs(key) if by_costs else Newsvendor.at_level(service_level(key, unit))
+    return int(horizon), int(lead_time), {"cost": cost, "sellout_rate": rate}, compared
 
 
-def _costs(key: str) -> dict[str, float]:
+def _costs(key: str) -> Newsvendor:
     left, right = st.columns(2)
     with left:
         under = st.number_input("A unit too little costs", 0.01, 1e9, 3.0, key=f"{key}-underage")
     with right:
         over = st.number_input("A unit too much costs", 0.01, 1e9, 1.0, key=f"{key}-overage")
     st.caption(f"Demand is then met on {under / (under + over):.0%} of the days.")
-    return {"underage": float(under), "overage": float(over)}
+    return Newsvendor(float(under), float(over))
 
 
 def _learn(

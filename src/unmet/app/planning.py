@@ -9,25 +9,21 @@ from __future__ import annotations
 
 import re
 import shlex
-import threading
 from collections.abc import Sequence
-from copy import copy
 from importlib.util import find_spec
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unmet.app.upload import OTHER_FLAGS
-from unmet.censoring.latent.observed import read_rate
-from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.estimators.base import one_blas_thread
-from unmet.planning import OrderPlan, ReplenishmentPlan, Schema, infer_schema
+from unmet.planning import OrderPlan, Schema, infer_schema
 from unmet.planning.order_plan import ChosenModel
 from unmet.planning.order_report import PARTS, item_name
-from unmet.planning.panel_models import LABELS, PanelModel, TrainingSet
-from unmet.progress import Step, silent
+from unmet.planning.panel_models import LABELS
+from unmet.planning.replenishment import EMPTY
 from unmet.report.charts import Item
 from unmet.tables.dialect import Dialect, as_bytes
 from unmet.tables.panel import Panel
@@ -41,13 +37,8 @@ QUICK = "linear"
 """The candidate that answers first where nothing is compared: on 100 series × 90 days it is learned
 in a tenth of a second at each level, where trees take two seconds."""
 
-_ANY_LEVEL = (
-    "seasonal",
-    "distribution",
-)  # candidates that learn the same whatever is asked of them
 _OPTION = re.compile(r"\s*\((?:--[a-z-]+|[a-z_]+=)[^()]*\)")
 _COLUMNS = ("date", "series", "sales", "sold_out", "stock", "price")
-_MOVED = dict.fromkeys(("service_level", "underage", "overage", "sellout_rate"))
 _LONG_AGO = 300  # days from which a date needs its year
 
 
@@ -140,16 +131,18 @@ class OrderWhatIf:
 
     Examples
     --------
+    >>> from unmet import Newsvendor
     >>> from unmet.planning import OrderPlan, example
     >>> what_if = OrderWhatIf(OrderPlan(horizon=2), example().sales.tail(500))
-    >>> low, high = (what_if.orders(service_level=level).orders() for level in (0.7, 0.97))
+    >>> costs = (Newsvendor.at_level(level) for level in (0.7, 0.97))
+    >>> low, high = (what_if.orders(cost=cost).orders() for cost in costs)
     >>> bool(low["order"].sum() < high["order"].sum())
     True
     """
 
     def __init__(self, plan: OrderPlan, table: Any, *, future: Any = None) -> None:
-        self._plan = _Remembering(**plan.get_params())
-        self._plan.set_params(**_MOVED, model="auto").fit(table, future=future)
+        self._plan = _Quick(**plan.get_params())
+        self._plan.set_params(cost=None, sellout_rate=None, model="auto").fit(table, future=future)
 
     @property
     def panel(self) -> Panel:
@@ -164,14 +157,15 @@ class OrderWhatIf:
     @property
     def quick(self) -> ChosenModel:
         """The candidate that answers at once; of a short past, the same that `unmet plan` takes."""
-        at_once = ChosenModel(QUICK, f"Orders follow {LABELS[QUICK]}, which is learned at once.")
-        return self._plan.short() or at_once
+        return self._plan.choice_
 
-    def compare(self, **moved: float | None) -> ChosenModel:
+    def compare(self, **moved: Any) -> ChosenModel:
         """Compare all candidates on the last weeks, as `unmet plan` does; costs as for `orders`."""
-        return self._plan.at(**moved).backtest()
+        moved_plan = self._plan.at(**moved)
+        assert isinstance(moved_plan, _Quick)
+        return moved_plan.compare()
 
-    def orders(self, choice: ChosenModel | None = None, **moved: float | None) -> OrderPlan:
+    def orders(self, choice: ChosenModel | None = None, **moved: Any) -> OrderPlan:
         """Decide.
 
         Parameters
@@ -179,15 +173,15 @@ class OrderWhatIf:
         choice : ChosenModel, optional
             Which candidate decides; by default the quick one.
         **moved
-            What can be moved without learning anew, as for `OrderPlan`: `service_level`, or
-            `underage` and `overage`; and `sellout_rate`, where no column tells.
+            What can be moved without learning anew, as for `OrderPlan`: `cost`, and
+            `sellout_rate`, where no column tells.
 
         Returns
         -------
         OrderPlan
             Fitted.
         """
-        return self._plan.at(**moved).decided(choice or self.quick)
+        return self._plan.at(choice or self.quick, **moved)
 
     def item(self, plan: OrderPlan, place: int) -> tuple[Item, polars.DataFrame]:
         """Give what one series has sold and is to be ordered, and its rows of the orders.
@@ -202,7 +196,7 @@ class OrderWhatIf:
         panel, schema = plan.panel_, plan.schema_
         sold, seen = panel.observed[place], ~np.isnan(panel.observed[place])
         hidden = np.zeros(sold.size) if panel.hidden is None else panel.hidden[place]
-        demand = self._plan.training.demand[place]
+        demand = sold if plan.demand_ is None else plan.demand_[place]
         rows = plan.orders()
         for name in schema.series:
             assert panel.keys is not None
@@ -231,77 +225,17 @@ class OrderWhatIf:
         return [(place, words[place]) for place in places]
 
 
-class _Remembering(OrderPlan):
-    """A plan whose `fit` reads and prepares; `at` and `decided` then learn what is lacking."""
+class _Quick(OrderPlan):
+    """A plan whose `fit` takes the quick candidate without a comparison."""
 
-    def _learn(self, tell: Step) -> Self:  # noqa: ARG002
-        self._kept: dict[bool, TrainingSet] = {}
-        self._learned: dict[tuple[str, bool, float | None], PanelModel] = {}
-        self._learning = threading.Lock()
-        self._said = self.notes_
-        self.training = self._training(self.panel_)
-        return self
+    def _choose(self) -> ChosenModel:
+        at_once = ChosenModel(QUICK, f"Orders follow {LABELS[QUICK]}, which is learned at once.")
+        return self._short() or at_once
 
-    def at(self, **moved: float | None) -> _Remembering:
-        """Give the same plan with other costs or another rate; what was learned is shared."""
-        other: _Remembering = copy(self).set_params(**_MOVED | moved)
-        other.cost_ = other.check()
-        other.rate_ = read_rate(other.sellout_rate) if other.panel_.hidden is None else None
-        other.notes_ = (*other._remarks(), *self._said)
-        return other
-
-    def decided(self, choice: ChosenModel) -> OrderPlan:
-        """Decide by a candidate."""
-        self._chosen, self.model = choice, choice.model
-        with one_blas_thread():
-            return super()._learn(silent)
-
-    def short(self) -> ChosenModel | None:
-        """Take the simplest candidate where the past is too short to compare any."""
-        return self._short()
-
-    def backtest(self) -> ChosenModel:
+    def compare(self) -> ChosenModel:
         """Compare the candidates."""
         with one_blas_thread():
             return super()._choose()
-
-    def _choose(self) -> ChosenModel:
-        return self._chosen
-
-    def _notes_on_words(self) -> list[str]:
-        return []  # they depend on what is moved: `_remarks`
-
-    def _remarks(self) -> list[str]:
-        said = []
-        if self.rate_ is None and self.panel_.hidden is None:
-            said.append(
-                "Nothing tells which days sold out, so sales are taken for demand; if you know "
-                "about how often you do, move the share of days that sold out."
-            )
-        return said
-
-    def _training(self, panel: Panel, *, impute: bool = True, **how: Any) -> TrainingSet:
-        if panel is not self.panel_:  # a part of it, for the backtest
-            return super()._training(panel, impute=impute, **how)
-        if impute not in self._kept:
-            self._kept[impute] = super()._training(panel, impute=impute)
-        return self._kept[impute]
-
-    def _fit_model(
-        self, name: str, training: TrainingSet, cost: Newsvendor | None = None
-    ) -> PanelModel:
-        """Learn at a level, or take what was learned at it before."""
-        impute = next((impute for impute, each in self._kept.items() if each is training), None)
-        if impute is None:  # a part of the history, for the backtest
-            return super()._fit_model(name, training, cost)
-        asked = self._model(name, cost)
-        level = None if name in _ANY_LEVEL else round(float(np.mean(asked.cost.level)), 9)
-        with self._learning:  # several users may ask for the same level at once
-            if (name, impute, level) not in self._learned:
-                self._learned[name, impute, level] = asked.fit(training)
-            found = copy(self._learned[name, impute, level])
-        found.cost = asked.cost
-        return found
 
 
 # --- What is shown and taken away.
@@ -395,7 +329,7 @@ def orders_file(
 
 
 def plan_command(
-    plan: OrderPlan | ReplenishmentPlan,
+    plan: OrderPlan,
     guess: Schema | None,
     table: str = "sales.csv",
     *,
@@ -406,7 +340,7 @@ def plan_command(
 
     Parameters
     ----------
-    plan : OrderPlan or ReplenishmentPlan
+    plan : OrderPlan
         Fitted.
     guess : Schema or None
         What the command would guess; only what differs is said. None: it would refuse to guess.
@@ -420,12 +354,23 @@ def plan_command(
     str
         One line for a shell, each option quoted where it must be.
     """
-    names = ("lead_time", "review", "on_hand", "service_level", "holding", "shortage")
-    if isinstance(plan, OrderPlan):
-        names = ("horizon", "lead_time", "service_level", "underage", "overage", "sellout_rate")
-    options: dict[str, Any] = {name: getattr(plan, name) for name in names}
+    options: dict[str, Any]
+    under, over = ("underage", "overage")
+    if plan.supply is not None:
+        rules, (under, over) = plan.rules_, ("shortage", "holding")
+        options = {"lead_time": int(rules.lead_time), "review": int(rules.review)}
+        options |= {"on_hand": plan.schema_.on_hand}
+        costs = {over: float(rules.holding), under: float(rules.shortage)}
+    else:
+        options = {"horizon": plan.horizon}
+        costs = {under: float(plan.cost_.underage), over: float(plan.cost_.overage)}
+    if not plan.costs_are_money:
+        costs = {} if plan.cost is None else {"service_level": float(plan.cost_.level)}
+    options |= costs
+    if plan.supply is None:
+        options |= {"sellout_rate": plan.sellout_rate}
     options |= _other_columns(plan, guess) | others
-    if isinstance(plan, OrderPlan):
+    if plan.supply is None:
         options |= {"lead_time": plan.lead_time or None, "model": plan.choice_.model}
     words = ["unmet", "plan", table]
     for name, value in options.items():
@@ -436,7 +381,7 @@ def plan_command(
     return shlex.join([*words, "-o", orders])
 
 
-def _other_columns(plan: OrderPlan | ReplenishmentPlan, guess: Schema | None) -> dict[str, Any]:
+def _other_columns(plan: OrderPlan, guess: Schema | None) -> dict[str, Any]:
     """Options for columns that are not what the command would guess, and for gaps and holidays."""
     own, options = plan.schema_, dict[str, Any]()
     if guess is None or (own.date, own.sales) != (guess.date, guess.sales):
@@ -446,10 +391,10 @@ def _other_columns(plan: OrderPlan | ReplenishmentPlan, guess: Schema | None) ->
     for name in _COLUMNS:
         column = getattr(own, name)
         same = column == getattr(guess, name) or (name == "series" and not column)
-        if name == "sold_out" and isinstance(plan, ReplenishmentPlan) and plan.empty_tells:
+        if name == "sold_out" and column == EMPTY:
             same = True  # no column: what is left at the end tells
         options[name] = None if same else (column or "none")
-    return options | {"gaps": None if plan.gaps == "auto" else plan.gaps, "country": plan.country}
+    return options | {"gaps": None if own.gaps == "auto" else own.gaps, "country": plan.country}
 
 
 def costs_by_model(choice: ChosenModel) -> polars.DataFrame:

@@ -14,7 +14,9 @@ import streamlit as st
 from unmet.app import figures
 from unmet.app.controls import Asked, Source, chart, key_figures, listed, offer, plain, shared
 from unmet.app.planning import on_the_page, orders_file, plan_command
-from unmet.planning import ReplenishmentPlan, replenishment_report_data
+from unmet.costs import Newsvendor
+from unmet.inventory import SupplyRules
+from unmet.planning import OrderPlan, replenishment_report_data
 from unmet.planning.demand_forecast import LABELS
 from unmet.planning.order_plan import SERVICE_LEVEL
 from unmet.planning.order_report import ReplenishmentReportData
@@ -37,10 +39,10 @@ def show_replenishment(source: Source, asked: Asked) -> None:
         "enough until the one after it can arrive."
     )
     times, costs = _controls(source, asked)
-    plan = ReplenishmentPlan(**times, **asked.labels, on_hand=asked.on_hand)
+    plan = OrderPlan(supply=SupplyRules(**times), **asked.parameters)
     learned = _learn(f"{asked.key} {times}", plan, source.file.table, asked.future, asked.on_order)
     with st.spinner("Deciding …"):
-        decided = learned.at(**costs)
+        decided = learned.at(cost=costs)
     order_table = decided.orders()
     name, mime, _ = orders_file(order_table.head(1), source.name, source.file.dialect)
     command = plan_command(
@@ -80,11 +82,11 @@ def show_replenishment(source: Source, asked: Asked) -> None:
 
 def _learn(
     key: str,
-    plan: ReplenishmentPlan,
+    plan: OrderPlan,
     table: polars.DataFrame,
     future: polars.DataFrame | None,
     on_order: polars.DataFrame | None,
-) -> ReplenishmentPlan:
+) -> OrderPlan:
     """Learn once for each file, choice of columns, lead time and review, for every visitor."""
     return shared(
         f"replenish {key}",
@@ -96,7 +98,7 @@ def _learn(
 # --- What is moved.
 
 
-def _controls(source: Source, asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
+def _controls(source: Source, asked: Asked) -> tuple[dict[str, Any], Newsvendor]:
     """Ask how long orders take, how often one orders, and what to aim at."""
     key, unit = source.key, asked.unit
     with st.container(border=True):
@@ -125,7 +127,7 @@ def _controls(source: Source, asked: Asked) -> tuple[dict[str, Any], dict[str, A
             if by_costs:
                 costs = _costs(key, unit[:-1])
             else:
-                costs = {"service_level": service_level(key, unit)}
+                costs = Newsvendor.at_level(service_level(key, unit))
     return {"lead_time": int(lead_time), "review": int(review)}, costs
 
 
@@ -142,7 +144,7 @@ def service_level(key: str, unit: str) -> float:
     return float(level / 100)
 
 
-def _costs(key: str, unit: str) -> dict[str, float]:
+def _costs(key: str, unit: str) -> Newsvendor:
     left, right = st.columns(2)
     with left:
         shortage = st.number_input(
@@ -152,7 +154,7 @@ def _costs(key: str, unit: str) -> dict[str, float]:
         holding = st.number_input(
             f"A unit left over costs, each {unit}", 0.01, 1e9, 0.2, key=f"{key}-holding"
         )
-    return {"holding": float(holding), "shortage": float(shortage)}
+    return Newsvendor(underage=float(shortage), overage=float(holding))
 
 
 # --- What is shown.

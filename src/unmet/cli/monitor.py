@@ -58,7 +58,7 @@ def monitor(
 
     Number(above=0, below=1)("--level", level)
     planned = load(plan)
-    if not isinstance(planned, planning.OrderPlan | planning.ReplenishmentPlan):
+    if not isinstance(planned, planning.OrderPlan):
         raise InvalidInput(
             f"{plan} must be a plan that unmet plan --save has written, got a "
             f"{type(planned).__name__}."

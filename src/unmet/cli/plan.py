@@ -193,7 +193,8 @@ def plan(
     With any option of "Replenishment" it is one order for each series instead, given what is
     there and on its way.
     """
-    from unmet.planning import OrderPlan, order_report_data, replenishment_report_data
+    from unmet.costs import Newsvendor
+    from unmet.planning import OrderPlan, Schema, order_report_data, replenishment_report_data
     from unmet.progress import report_progress
     from unmet.tables.reading import read_file
     from unmet.validation import ErrorCollector
@@ -230,13 +231,22 @@ def plan(
         planned = read_replenishment({**shop, **words}, unused, levels, wrong)
     else:
         rate, candidates = daily.pop("sellout_rate"), (daily.pop("model") or "auto").split(",")
+        level = words.pop("service_level")
+        wrong.about_costs(level, **daily)
+        cost = None
+        if level is not None:
+            cost = wrong.ask(Newsvendor.from_service_level, level)
+        elif None not in daily.values():
+            cost = wrong.ask(Newsvendor, **daily)
+        columns = ("date", "series", "sales", "sold_out", "stock", "price", "known_future", "gaps")
         planned = OrderPlan(
             horizon=7 if horizon is None else horizon,
+            cost=cost,
             lead_time=wrong.ask(_whole_days, lead_time) or 0,
             sellout_rate=None if rate is None else wrong.ask(sellout_rates, rate),
             model=candidates[0] if len(candidates) == 1 else [each.strip() for each in candidates],
-            step="auto" if step is None else wrong.ask(lot_size, step),
-            **daily,
+            lot="auto" if step is None else wrong.ask(lot_size, step),
+            schema=Schema(**{name: words.pop(name) for name in columns}),
             **words,
         )
     wrong.ask(planned.check)

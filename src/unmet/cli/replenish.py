@@ -12,7 +12,7 @@ from unmet.cli.output import labels_table, show_columns
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning import ReplenishmentPlan
+    from unmet.planning import OrderPlan
     from unmet.validation import ErrorCollector
 
 _SHOWN = 12  # series of the short table
@@ -28,6 +28,10 @@ _NUMBERS = (
     "minimum",
     "capacity",
 )
+_RULES = (*_NUMBERS, "unmet", "budget")
+_COLUMNS = (
+    *("date", "series", "sales", "sold_out", "stock", "price", "known_future", "on_hand", "gaps"),
+)
 _INSTEAD = {
     "horizon": "an order is for the time until the next one arrives, which --lead-time and "
     "--review say",
@@ -42,13 +46,13 @@ _INSTEAD = {
 
 def read_replenishment(
     words: dict[str, Any], unused: dict[str, Any], levels: Path | None, wrong: ErrorCollector
-) -> ReplenishmentPlan:
+) -> OrderPlan:
     """Make a plan of the words on the command line.
 
     Parameters
     ----------
     words : dict
-        Of `ReplenishmentPlan`; numbers as text, which may name columns.
+        Of `SupplyRules`, `Schema` and `OrderPlan`; numbers as text, which may name columns.
     unused : dict
         Options of orders for single days, None where they were not given.
     levels : Path or None
@@ -56,7 +60,9 @@ def read_replenishment(
     wrong : ErrorCollector
         Is told what does not fit together.
     """
-    from unmet.planning import ReplenishmentPlan
+    from unmet.costs import Newsvendor
+    from unmet.inventory import SupplyRules
+    from unmet.planning import OrderPlan, Schema
 
     for name, why in _INSTEAD.items():
         if unused[name] is not None:
@@ -64,6 +70,13 @@ def read_replenishment(
             wrong.sentences.append(f"{option} must not be given where stock lasts: {why}.")
     words = {name: value for name, value in words.items() if value is not None}
     words |= {name: number_or_column(words[name]) for name in _NUMBERS if name in words}
+    level = words.pop("service_level", None)
+    if level is not None and {"holding", "shortage"} & words.keys():
+        wrong.sentences.append(
+            "--service-level must not be given beside --holding and --shortage, got both."
+        )
+    elif len({"holding", "shortage"} & words.keys()) == 1:
+        wrong.sentences.append("--holding and --shortage must be given together, got one alone.")
     if words["lot"] == "none":
         words["lot"] = None
     life = words.get("shelf_life")
@@ -72,7 +85,14 @@ def read_replenishment(
             "--levels must not be given beside --shelf-life: what is about to spoil counts in "
             "levels as much as what is fresh."
         )
-    return ReplenishmentPlan(**words)
+    rules = {name: words.pop(name) for name in _RULES if name in words}
+    schema = {name: words.pop(name) for name in _COLUMNS if name in words}
+    for name in _NUMBERS:
+        if name in rules:  # one after another, so that all that is wrong is told
+            wrong.ask(SupplyRules, **{name: rules[name]})
+    wrong.tell()
+    cost = None if level is None else wrong.ask(Newsvendor.from_service_level, level)
+    return OrderPlan(cost=cost, supply=SupplyRules(**rules), schema=Schema(**schema), **words)
 
 
 def number_or_column(text: str) -> float | str:
@@ -87,7 +107,7 @@ def number_or_column(text: str) -> float | str:
 # --- Showing.
 
 
-def replenishment_content(planned: ReplenishmentPlan, sheet: polars.DataFrame) -> dict[str, Any]:
+def replenishment_content(planned: OrderPlan, sheet: polars.DataFrame) -> dict[str, Any]:
     """Give what is printed as JSON."""
     names = ("order", "on_hand", "on_order", "expected_demand")
     changed = planned.overrides_
@@ -104,13 +124,12 @@ def replenishment_content(planned: ReplenishmentPlan, sheet: polars.DataFrame) -
     }
 
 
-def show_replenishment(
-    planned: ReplenishmentPlan, sheet: polars.DataFrame, rows: polars.DataFrame
-) -> None:
+def show_replenishment(planned: OrderPlan, sheet: polars.DataFrame, rows: polars.DataFrame) -> None:
     """Print the guess, the orders in a few sentences, and the series that are most urgent."""
     from unmet.planning.order_report import urgent_first
 
-    more = [("on hand", planned.on_hand or "-", "given" if planned.on_hand else "", "--on-hand")]
+    on_hand = planned.schema_.on_hand
+    more = [("on hand", on_hand or "-", "given" if on_hand else "", "--on-hand")]
     show_columns(planned.schema_, planned.panel_, rows.height, more)
     typer.echo(planned.in_words())
     if planned.overrides_ is not None and planned.overrides_.count:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from unmet.arrays import Array
 from unmet.errors import InvalidInput
-from unmet.inventory.orders import Part, alike, read_paths, some_rules
+from unmet.inventory.orders import Part, alike, read_paths
 from unmet.inventory.rules import Shelves, SupplyRules
 
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
@@ -96,8 +96,8 @@ def order_up_to(paths: ArrayLike, rules: SupplyRules, *, seed: int = 0) -> Stock
         )
     upper, lower = np.empty(n_series), np.empty(n_series)
     for rows, lead, review, life in alike(rules, drawn):
-        some = some_rules(rules, rows, n_series)
-        waiting = _with(some, unmet="backordered")
+        some = rules.take(rows, n_series)
+        waiting = some.replace(unmet="backordered")
         part = Part(drawn[rows], waiting, lead, review, life)
         nothing = np.zeros(rows.size)
         distribution, _ = part.decide(nothing, np.zeros((rows.size, 0)))
@@ -116,11 +116,6 @@ def order_up_to(paths: ArrayLike, rules: SupplyRules, *, seed: int = 0) -> Stock
         np.array(rules.rows("minimum", n_series)),
         np.full(n_series, np.nan) if rules.lot is None else np.array(rules.rows("lot", n_series)),
     )
-
-
-def _with(rules: SupplyRules, **changed: object) -> SupplyRules:
-    values = {name: getattr(rules, name) for name in rules.__dataclass_fields__}
-    return SupplyRules(**{**values, **changed})
 
 
 def _just_below(part: Part, level: Array) -> Array:

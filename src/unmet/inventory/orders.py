@@ -30,7 +30,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unmet.arrays import Array, Numbers, expand, positive
+from unmet.arrays import Array, expand, positive
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.inventory.allocate import allocate
@@ -142,7 +142,6 @@ def replenish(
     rules: SupplyRules,
     state: StockState | None = None,
     *,
-    budget: float | None = None,
     use: ArrayLike = 1.0,
 ) -> Replenishment:
     """Order so that the expected cost from its arrival to that of the next order is least.
@@ -154,10 +153,8 @@ def replenish(
     rules : SupplyRules
     state : StockState, optional
         What is there and on its way; by default nothing.
-    budget : float, optional
-        What all orders together may use.
     use : float or array-like of shape (n_series,), default=1
-        How much of the budget a unit uses.
+        How much of the rules' budget a unit uses.
 
     Returns
     -------
@@ -178,7 +175,7 @@ def replenish(
     n_series = drawn.shape[0]
     shop = StockState(np.zeros(n_series)) if state is None else state
     shop.check(rules, n_series)
-    needed = rules.periods(n_series)
+    needed, budget = rules.periods(n_series), rules.budget
     if drawn.shape[2] < needed:
         raise InvalidInput(
             f"paths must reach {needed} periods ahead, until the next order arrives, "
@@ -188,7 +185,7 @@ def replenish(
     shared = np.empty((n_series, _SHARED if budget is not None else 0))
     slopes = np.empty((2, n_series))
     for rows, lead, review, life in alike(rules, drawn):
-        part = Part(drawn[rows], some_rules(rules, rows, n_series), lead, review, life)
+        part = Part(drawn[rows], rules.take(rows, n_series), lead, review, life)
         distribution, reviews[rows] = part.decide(
             shop.on_hand[rows], shop.arrivals(lead + review)[rows]
         )
@@ -215,7 +212,7 @@ def project(paths: Array, rules: SupplyRules, state: StockState, order: Array) -
     size = max(1, _BLOCK // (n_paths * max(1, _ages(rules))))
     for start in range(0, n_series, size):
         rows = np.arange(start, min(start + size, n_series))
-        some = some_rules(rules, rows, n_series)
+        some = rules.take(rows, n_series)
         shelves = Shelves(np.repeat(state.on_hand[rows, None], n_paths, axis=1), some)
         for period in range(n_periods):
             shelves.deliver(np.repeat(arrivals[rows, period][:, None], n_paths, axis=1))
@@ -390,7 +387,7 @@ class Part:
 
     def some(self, rows: Places) -> Part:
         """Give some of the series."""
-        rules = some_rules(self.rules, rows, self.n_series)
+        rules = self.rules.take(rows, self.n_series)
         return Part(self.paths[rows], rules, self.lead, self.review, self.life)
 
     def cycles(self, fixed: Array, most: int) -> tuple[Array, NDArray[np.intp]]:
@@ -430,30 +427,6 @@ def alike(rules: SupplyRules, paths: Array) -> Iterator[tuple[Places, int, int, 
 
 def _ages(rules: SupplyRules) -> int:
     return 1 if rules.shelf_life is None else int(np.max(rules.shelf_life))
-
-
-def some_rules(rules: SupplyRules, rows: Places, n_series: int) -> SupplyRules:
-    """Rules of some of the series."""
-
-    def of(name: str) -> Numbers | None:
-        value = getattr(rules, name)
-        if value is None or np.ndim(value) == 0:
-            return value  # type: ignore[no-any-return]
-        return np.asarray(expand(name, value, n_series)[rows])
-
-    return SupplyRules(
-        rules.whole("lead_time", n_series)[rows],
-        rules.whole("review", n_series)[rows],
-        unmet=rules.unmet,
-        shelf_life=None if rules.lasting else rules.whole("shelf_life", n_series)[rows],
-        holding=rules.rows("holding", n_series)[rows],
-        shortage=rules.rows("shortage", n_series)[rows],
-        waste=rules.rows("waste", n_series)[rows],
-        fixed=rules.rows("fixed", n_series)[rows],
-        lot=of("lot"),
-        minimum=rules.rows("minimum", n_series)[rows],
-        capacity=of("capacity"),
-    )
 
 
 def _shared_out(

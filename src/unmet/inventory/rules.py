@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import (
     Array,
-    Numbers,
     common_rows,
     expand,
     non_negative,
@@ -19,46 +18,61 @@ from unmet.arrays import (
     read_numbers,
 )
 from unmet.errors import InvalidInput
-from unmet.validation import OneOf
+from unmet.validation import Number, OneOf
 
 Unmet: TypeAlias = Literal["lost", "backordered"]
 
+PerSeries: TypeAlias = ArrayLike | str | None
+"""A number, one for each series, or the name of a column that has one for each series."""
+
 MAX_PERIODS = 366
 """Longest lead time, review period and shelf life."""
+_PERIODS = {"lead_time": 0, "review": 1, "shelf_life": 1}  # whole periods, and the fewest of them
+NUMBERS = (
+    *_PERIODS,
+    *("holding", "shortage", "waste", "fixed", "lot", "minimum", "capacity"),
+)
+"""Rules that are numbers, which may differ by series."""
 
 
-@dataclass(frozen=True, init=False, eq=False)
 class SupplyRules:
-    """The rules that orders live by.
+    """What holds in a shop: when orders arrive, how often one orders, and what mistakes cost.
 
     An order is placed between two periods. With a lead time of 0 it is there when the next period
     begins, with one of 2 when the third does. Every period, deliveries come first, then demand,
     then leftovers are counted.
 
+    Each number may differ by series. In an `unmet.planning.OrderPlan` it may also be the name of a
+    column, of which the last row of each series counts.
+
     Parameters
     ----------
-    lead_time : int or array-like of shape (n_series,), default=0
+    lead_time : int, array-like of shape (n_series,) or str, default=0
         Whole periods between an order and the beginning of the first one that it can serve.
-    review : int or array-like of shape (n_series,), default=1
+    review : int, array-like of shape (n_series,) or str, default=1
         Periods from one order to the next.
-    holding, shortage : float or array-like of shape (n_series,), default=1 and 9
+    holding, shortage : float, array-like of shape (n_series,) or str, default=1 and 9
         What a unit costs that is left at the end of a period, and one that is asked for and not
-        there; a backordered one costs this every period until it is delivered.
+        there; a backordered one costs this every period until it is delivered. A plan takes them
+        from its cost where `shortage` is not given.
     unmet : {"lost", "backordered"}, default="lost"
         What happens to unmet demand.
-    shelf_life : int or array-like of shape (n_series,), default=None
+    shelf_life : int, array-like of shape (n_series,) or str, default=None
         Periods in which a unit can be sold, the oldest being sold first; None: for ever.
-    waste : float or array-like of shape (n_series,), default=None
+    waste : float, array-like of shape (n_series,) or str, default=None
         What a unit costs that spoils, by default `holding`. With a shelf life of 1 that is the
         newsvendor.
-    fixed : float or array-like of shape (n_series,), default=0
+    fixed : float, array-like of shape (n_series,) or str, default=None
         What every order costs, whatever its size.
-    lot : float or array-like of shape (n_series,), default=None
-        Orders are multiples of it.
-    minimum : float or array-like of shape (n_series,), default=0
+    lot : float, array-like of shape (n_series,), str or None, default="auto"
+        Orders are multiples of it; None: any quantity. "auto" is 1 in a plan where all sales are
+        whole numbers, and None elsewhere.
+    minimum : float, array-like of shape (n_series,) or str, default=None
         Orders are nothing or at least this.
-    capacity : float or array-like of shape (n_series,), default=None
+    capacity : float, array-like of shape (n_series,) or str, default=None
         Most units of one order.
+    budget : float, default=None
+        Most units of all orders together.
 
     Examples
     --------
@@ -72,51 +86,74 @@ class SupplyRules:
     unmet.errors.InvalidInput: lead_time must be whole periods from 0 to 366, got 1.5.
     """
 
-    lead_time: NDArray[np.intp]
-    review: NDArray[np.intp]
-    holding: Numbers
-    shortage: Numbers
-    unmet: Unmet
-    shelf_life: NDArray[np.intp] | None
-    waste: Numbers
-    fixed: Numbers
-    lot: Numbers | None
-    minimum: Numbers
-    capacity: Numbers | None
-
     def __init__(
         self,
-        lead_time: ArrayLike = 0,
-        review: ArrayLike = 1,
+        lead_time: PerSeries = 0,
+        review: PerSeries = 1,
         *,
-        holding: ArrayLike = 1.0,
-        shortage: ArrayLike = 9.0,
+        holding: PerSeries = None,
+        shortage: PerSeries = None,
         unmet: Unmet = "lost",
-        shelf_life: ArrayLike | None = None,
-        waste: ArrayLike | None = None,
-        fixed: ArrayLike = 0.0,
-        lot: ArrayLike | None = None,
-        minimum: ArrayLike = 0.0,
-        capacity: ArrayLike | None = None,
+        shelf_life: PerSeries = None,
+        waste: PerSeries = None,
+        fixed: PerSeries = None,
+        lot: PerSeries = "auto",
+        minimum: PerSeries = None,
+        capacity: PerSeries = None,
+        budget: float | None = None,
     ) -> None:
         OneOf("lost", "backordered")("unmet", unmet)
-        held = non_negative("holding", holding)
-        read: dict[str, Any] = {
-            "lead_time": _periods("lead_time", lead_time, 0),
-            "review": _periods("review", review, 1),
-            "holding": held,
-            "shortage": positive("shortage", shortage),
-            "unmet": unmet,
-            "shelf_life": None if shelf_life is None else _periods("shelf_life", shelf_life, 1),
-            "waste": held if waste is None else non_negative("waste", waste),
-            "fixed": non_negative("fixed", fixed),
-            "lot": None if lot is None else positive("lot", lot),
-            "minimum": non_negative("minimum", minimum),
-            "capacity": None if capacity is None else positive("capacity", capacity),
-        }
-        common_rows({name: value for name, value in read.items() if np.ndim(value) == 1})
-        for name, value in read.items():
-            object.__setattr__(self, name, value)
+        self.unmet = unmet
+        self.budget = None if budget is None else Number(least=0)("budget", budget)
+        self.lead_time = _read("lead_time", lead_time)
+        self.review = _read("review", review)
+        if holding is not None and shortage is None:
+            raise InvalidInput("shortage must be given where holding is, got holding alone.")
+        self.costs_given = shortage is not None
+        self.holding = _read("holding", 1.0 if holding is None else holding)
+        self.shortage = _read("shortage", 9.0 if shortage is None else shortage)
+        self.shelf_life = _read("shelf_life", shelf_life)
+        self.waste = self.holding if waste is None else _read("waste", waste)
+        self.fixed = _read("fixed", 0.0 if fixed is None else fixed)
+        self.auto_lot = isinstance(lot, str) and lot == "auto"
+        self.lot = None if self.auto_lot else _read("lot", lot)
+        self.minimum = _read("minimum", 0.0 if minimum is None else minimum)
+        self.capacity = _read("capacity", capacity)
+        common_rows({name: value for name, value in vars(self).items() if np.ndim(value) == 1})
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Parameters, as for the constructor."""
+        kept = {name: getattr(self, name) for name in (*NUMBERS, "unmet", "budget")}
+        kept["lot"] = "auto" if self.auto_lot else self.lot
+        if self.waste is self.holding:
+            kept["waste"] = None
+        if not self.costs_given:
+            kept |= {"holding": None, "shortage": None}
+        return kept
+
+    def __repr__(self) -> str:
+        return f"SupplyRules({', '.join(f'{name}={each}' for name, each in self.given.items())})"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Columns that numbers are taken from, by the name of the number."""
+        named = {name: getattr(self, name) for name in NUMBERS}
+        return {name: value for name, value in named.items() if isinstance(value, str)}
+
+    def replace(self, **changed: Any) -> SupplyRules:
+        """Give the same rules with other numbers."""
+        return SupplyRules(**{**self.given, **changed})
+
+    def take(self, rows: NDArray[np.intp], n_series: int) -> SupplyRules:
+        """Give the rules of some of the series."""
+        own = {}
+        for name in NUMBERS:
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray) and value.ndim:
+                expand(name, value, n_series)
+                own[name] = value[rows]
+        return self.replace(**own)
 
     def rows(self, name: str, n_series: int) -> Array:
         """One of the numbers, with an entry for each series."""
@@ -151,9 +188,15 @@ class SupplyRules:
         return self.shelf_life is None
 
 
-def _periods(name: str, value: ArrayLike, least: int) -> NDArray[np.intp]:
-    """Read whole numbers of periods."""
+def _read(name: str, value: PerSeries) -> Any:
+    """Read a number for all series, an array of one for each, or the name of a column."""
+    if value is None or isinstance(value, str):
+        return value
+    if name not in _PERIODS:
+        above = name in ("shortage", "lot", "capacity")
+        return positive(name, value) if above else non_negative(name, value)
     found = read_array(name, value)
+    least = _PERIODS[name]
     if found.ndim > 1:
         raise InvalidInput(f"{name} must be a number or a column, got {found.ndim} dimensions.")
     bad = (found != np.round(found)) | (found < least) | (found > MAX_PERIODS)

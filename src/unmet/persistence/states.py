@@ -98,7 +98,6 @@ _CLASSES: Mapping[str, str] = {
     "planning.panel_models": "LineColumns PanelModel",
     "planning.order_plan": "ChosenModel OrderPlan",
     "planning.decision_plan": "DecisionPlan",
-    "planning.replenishment_plan": "ReplenishmentPlan",
     "tables.schema": "Schema",
     "planning.decision_report": "Comparison Fold MethodCost",
 }

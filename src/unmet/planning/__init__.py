@@ -12,7 +12,6 @@ from unmet.planning.example import example
 from unmet.planning.monitoring import Monitoring, monitor
 from unmet.planning.order_plan import OrderPlan
 from unmet.planning.order_report import order_report_data, replenishment_report_data
-from unmet.planning.replenishment_plan import ReplenishmentPlan
 from unmet.planning.summary import summarise
 from unmet.planning.uncensor import Uncensored, uncensor
 from unmet.tables.reading import read_table
@@ -23,7 +22,6 @@ __all__ = [
     "DecisionPlan",
     "Monitoring",
     "OrderPlan",
-    "ReplenishmentPlan",
     "Schema",
     "Uncensored",
     "compare",

@@ -117,15 +117,15 @@ class DemandModel:
                 self.distribution = DemandDistribution.fit(
                     expected[self.name], truth, counted=counted
                 )
-        self._training = TrainingSet(panel, **self._words)
+        self.training = TrainingSet(panel, **self._words)
         if not self.error:  # a short past: level and weekday, shrunk to the pooled estimate
-            self.distribution = self._training.spread()
-        self._model = _Expected(self.name, self.seed, self.n_jobs).fit(self._training)
+            self.distribution = self.training.spread()
+        self._model = _Expected(self.name, self.seed, self.n_jobs).fit(self.training)
         return self
 
     def ahead(self, panel: Panel | None = None) -> DemandForecast:
         """Look ahead from the panel that was learned from, or from the same series later on."""
-        training = self._training
+        training = self.training
         now = training.panel if panel is None else panel
         history = training.history if panel is None else training.continued(panel)
         everyone, ahead = _grid(now.n_series, self.n_periods)
@@ -136,14 +136,6 @@ class DemandModel:
             found = history.usual(now.n_days)[0][everyone, day % history.cycle]
         expected = found.reshape(now.n_series, self.n_periods)
         return DemandForecast(expected, self.distribution, self.name, self.error)
-
-    @property
-    def demand(self) -> Array:
-        """Sales, with the expected demand of periods that sold out; NaN where nobody knows."""
-        training, hidden = self._training, self._training.panel.hidden
-        if training.imputed or hidden is None:
-            return training.demand
-        return np.where(hidden == 1.0, np.nan, training.demand)
 
 
 def _origins(start: int, panel: Panel, n_periods: int) -> Places:

@@ -28,7 +28,6 @@ from unmet.arrays import Array
 from unmet.errors import InvalidInput
 from unmet.planning.decision_log import DecisionLog
 from unmet.planning.order_plan import OrderPlan
-from unmet.planning.replenishment_plan import ReplenishmentPlan
 from unmet.planning.sequential import (
     days_alike,
     discoveries,
@@ -156,7 +155,7 @@ class Monitoring:
 
 
 def monitor(
-    plan: OrderPlan | ReplenishmentPlan,
+    plan: OrderPlan,
     table: Any,
     log: DecisionLog | str | Path | None = None,
     level: float = 0.01,
@@ -165,14 +164,14 @@ def monitor(
 
     Parameters
     ----------
-    plan : OrderPlan or ReplenishmentPlan
+    plan : OrderPlan
         Fitted, or loaded.
     table : table
         Sales with the columns that the plan was made from. Only rows after its last day count.
     log : DecisionLog, str or Path, optional
         What was decided and delivered; a path is that of a Parquet file. Days on which something
         else was there than had been suggested then do not count as sell-outs of the plan. Not used
-        for a `ReplenishmentPlan`: where stock lasts, a delivery is not all that was there.
+        for a plan with supply rules: where stock lasts, a delivery is not all that was there.
     level : float, default=0.01
         How often, at most, a plan that holds may be called one to be made again, however often and
         long one looks. Three tests share it equally.
@@ -193,20 +192,20 @@ def monitor(
     Examples
     --------
     >>> import polars as pl
-    >>> from unmet.planning import OrderPlan, example, monitor
+    >>> from unmet import Newsvendor, OrderPlan
+    >>> from unmet.planning import example, monitor
     >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
     >>> last = sales["date"].unique().sort()[-15]
-    >>> plan = OrderPlan(horizon=7, service_level=0.8, model="linear")
+    >>> plan = OrderPlan(horizon=7, cost=Newsvendor.at_level(0.8), model="linear")
     >>> plan = plan.fit(sales.filter(pl.col("date") <= last))
     >>> found = monitor(plan, sales)
     >>> found.verdict, found["level"].what
     ('as planned', 'sales of all together')
     """
     level = Number(above=0, below=1)("level", level)
-    if not isinstance(plan, OrderPlan | ReplenishmentPlan):
+    if not isinstance(plan, OrderPlan):
         raise InvalidInput(
-            "plan must be a OrderPlan or a ReplenishmentPlan, such as unmet plan --save writes, "
-            f"got a {type(plan).__name__}."
+            f"plan must be an OrderPlan, such as unmet plan saves, got a {type(plan).__name__}."
         )
     if not hasattr(plan, "panel_"):
         raise InvalidInput("plan must have been fitted, got one that was not.")
@@ -232,17 +231,14 @@ class _MonitoredDays:
 
     def __init__(
         self,
-        plan: OrderPlan | ReplenishmentPlan,
+        plan: OrderPlan,
         table: polars.DataFrame,
         log: DecisionLog | str | Path | None,
     ) -> None:
         self.panel, self.schema = plan.panel_, plan.schema_
         self.cycle = 7 if self.panel.step == 1 else 1
-        if isinstance(plan, ReplenishmentPlan):
-            self.level, table = plan.service_level_, plan.with_flags(table)
-        else:
-            self.level = float(plan.cost_.level)
-        zeros = plan.gaps == "zero" or any(" as 0 sold" in note for note in plan.notes_)
+        self.level, table = float(plan.cost_.level), plan.with_flags(table)
+        zeros = plan.schema_.gaps == "zero" or any(" as 0 sold" in note for note in plan.notes_)
         self._read(table, "zero" if zeros else "missing")
         self._place()
         self._flags(plan, log)
@@ -308,15 +304,13 @@ class _MonitoredDays:
         found[np.ix_(self.owner[own], self._columns)] = values[own]
         return found
 
-    def _flags(
-        self, plan: OrderPlan | ReplenishmentPlan, log: DecisionLog | str | Path | None
-    ) -> None:
+    def _flags(self, plan: OrderPlan, log: DecisionLog | str | Path | None) -> None:
         """Find which days sold out, and on which of them that speaks of the plan.
 
         With a log these are the days on which what was there is what had been suggested.
         """
         hidden, followed = self.fresh.hidden, None
-        if log is not None and isinstance(plan, ReplenishmentPlan):
+        if log is not None and plan.supply is not None:
             self.notes.append(
                 "The log is not used: stock lasts, so that a delivery is not all that was there."
             )
@@ -343,13 +337,13 @@ class _MonitoredDays:
                     "suggested: look at deliveries and at changed orders."
                 )
 
-    def _reference(self, plan: OrderPlan | ReplenishmentPlan) -> None:
+    def _reference(self, plan: OrderPlan) -> None:
         """Last days before the plan's end, and what is usual on each weekday."""
         panel = self.panel
         size = min(REFERENCE[0 if panel.step == 1 else 1], panel.n_days)
         demand = panel.observed if plan.demand_ is None else plan.demand_
         self.reference = demand[:, panel.n_days - size :].copy()
-        if plan.demand_ is None:
+        if plan.demand_ is None and plan.supply is None:
             # where only a rate is known, orders that reach further also sell more
             usual, hidden = (
                 float(plan.order_table_[name].sum()) for name in ("usual_sales", "hidden_demand")
@@ -366,7 +360,7 @@ class _MonitoredDays:
             self.usual[:, each] = sums / (there[:, own].sum(axis=1) + _DRAWN)
         self.told = there.sum(axis=1) >= min(MIN_REFERENCE, size)
 
-    def _promises(self, plan: OrderPlan | ReplenishmentPlan) -> None:
+    def _promises(self, plan: OrderPlan) -> None:
         """Sales that the plan expects, and by how much whole orders miss the level, by series.
 
         `ties` is the chance of asking for exactly the order, `lots` that of asking for less than
@@ -380,7 +374,7 @@ class _MonitoredDays:
             excess = np.nansum((self.reference - base) ** 2 - base, axis=1)
             excess = excess / np.nansum(np.where(np.isnan(self.reference), 0.0, base**2), axis=1)
         excess = np.clip(np.nan_to_num(excess), 1e-3, 10.0)
-        if isinstance(plan, ReplenishmentPlan):
+        if plan.supply is not None:
             ahead, rules = plan.demand_forecast_.expected, plan.rules_
             known = min(self.n_days, ahead.shape[1])
             self.expected[:, :known] = ahead[:, :known]
@@ -406,7 +400,7 @@ class _MonitoredDays:
             below = distribution.cdf(np.ceil(order) - 1) - distribution.cdf(order - lot)
             self.ties = _by_series(distribution.pmf(np.round(order)), series, n_series)
             self.lots = _by_series(np.maximum(below, 0.0), series, n_series)
-        if isinstance(plan, ReplenishmentPlan):
+        if plan.supply is not None:
             self.lots = np.full(n_series, 1.0 - self.level)
 
     def sold(self) -> tuple[Array, Array]:

@@ -1,12 +1,14 @@
-"""From a sales history to the orders of the coming days.
+"""From a sales history to orders: for the coming days, or to refill shelves.
 
-`OrderPlan` finds its way in a table, lets candidates compete on the last weeks of it, learns the
-cheapest of them on all of it, and decides for every series and every coming day.
+`OrderPlan` infers what the columns of a table are, compares candidate models on the last weeks,
+fits the cheapest on all of the history, and orders: for every series and coming day, or, with
+supply rules, what each series needs now given what is there and on its way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -19,13 +21,18 @@ from unmet.arrays import Array
 from unmet.censoring.latent.observed import RateRange, read_rate
 from unmet.censoring.latent.stack import SelloutProfile
 from unmet.costs import Newsvendor
-from unmet.errors import InvalidInput, MissingPackage
+from unmet.errors import InvalidInput, MissingPackage, Unsupported
 from unmet.estimators.base import one_blas_thread
 from unmet.estimators.lots import ShiftCost, to_lots
 from unmet.evaluation import censored_cost
 from unmet.evaluation.censored import CensoredCost
+from unmet.inventory import SupplyRules, order_up_to, replenish
+from unmet.inventory.orders import MAX_REVIEWS, Replenishment
 from unmet.persistence import save
+from unmet.planning import replenishment
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
+from unmet.planning.demand_forecast import LABELS as FORECASTS
+from unmet.planning.demand_forecast import DemandForecast, DemandModel
 from unmet.planning.history import History
 from unmet.planning.panel_models import (
     CANDIDATES,
@@ -51,13 +58,13 @@ from unmet.tables.panel import (
 )
 from unmet.tables.reading import as_polars, kind_of, like_table
 from unmet.tables.schema import Schema, infer_schema
-from unmet.validation import ErrorCollector, Maybe, Number, OneOf, WholeNumber
+from unmet.validation import ErrorCollector, Number, OneOf, WholeNumber
 
 if TYPE_CHECKING:
     import polars
 
 SERVICE_LEVEL = 0.9
-"""What is planned for where nobody says what mistakes cost: demand is met on nine days of ten."""
+"""What is planned for where no cost is given: demand is met on nine days of ten."""
 BLOCKS = 4, 12
 """Fewest and most blocks of `horizon` days at the end of a history that candidates are compared on:
 as many as `ENOUGH` rows need, as far as there are days."""
@@ -68,8 +75,8 @@ _MOSTLY_KNOWN = 0.5  # of the rows must be flagged yes or no for an censoring_ad
 _MIN_SEEN = 20
 _VOLUMES = ("slow", "middling", "fast")
 _BACKTEST_ROWS = 200_000  # are enough to tell candidates apart
+_N_PATHS = 400  # of coming demand
 _SIMPLE = "Orders follow the level and weekdays of each series, shrunk to those of all"
-_SIMPLER = "take a simpler model (--model seasonal)"
 _HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
 ORDER_COLUMNS = ("order", "usual_sales", "hidden_demand", "safety", "based_on", "low", "high")
 """Columns of a table of orders, after those of the series and the date; some of them where they are
@@ -113,45 +120,47 @@ class ChosenModel:
 
 
 class OrderPlan(BaseEstimator):
-    """Orders for the coming days, from a table of past sales.
+    """Orders from a table of past sales: for the coming days, or to refill shelves.
 
     Parameters
     ----------
     horizon : int, default=7
-        How many days orders are for; weeks, where the table has one row a week.
+        How many days orders are for; weeks, where the table has one row a week. Not used with
+        `supply`.
+    cost : Newsvendor, default=None
+        What a unit too little and a unit too much cost. `Newsvendor.at_level` stands for a service
+        level, the share of days on which demand is to be met; None is one of 0.9.
     lead_time : int, default=0
         Days between the last one that is known and the first one that orders are for.
-    underage, overage : float, default=None
-        What a unit too little and a unit too much cost.
-    service_level : float, default=None
-        Instead of costs: the share of days on which demand is to be met. Without either it is 0.9.
+    lot : float, None or "auto", default="auto"
+        Orders are multiples of it; None keeps fractions. By default 1 where all sales are whole
+        numbers.
+    supply : SupplyRules, default=None
+        What holds in the shop, where stock lasts: lead time, review, shelf life, costs of holding
+        and shortage, lots. Orders are then one for each series, given what is there
+        (`Schema.on_hand`) and on its way. Its numbers may name columns of the table.
+    schema : Schema, default=None
+        Which column is what; what is not said is inferred (`unmet.planning.infer_schema`).
     sellout_rate : float or (float, float), default=None
         Share of days that sold out, where neither flags nor stock tell which: orders are then those
         of a higher level of sales (`unmet.censoring.latent.stack.SelloutProfile`). A range is
         planned for by its middle, and the table of orders says what its ends would ask for.
-    date, series, sales, sold_out, stock, price, known_future : default=None
-        Columns; what is not said is guessed (`unmet.planning.infer_schema`).
-    gaps : {"auto", "missing", "zero"}, default="auto"
-        What days without a row are.
-    country : str, default=None
-        Code of a country whose public holidays are features, such as "DE"; needs the package
-        ``holidays``.
     model : str or sequence of str, default="auto"
         "seasonal", "linear", "distribution", "neural", "boosted" or "blend"; of several, or of all
         with "auto", the one that costs least on days held out.
-    step : float, None or "auto", default="auto"
-        Size of a lot; None keeps fractions. By default 1 where all sales are whole numbers.
+    country : str, default=None
+        Code of a country whose public holidays are features, such as "DE"; needs the package
+        ``holidays``.
     random_state : int, default=0
     n_jobs : int, default=None
-        Threads of trees; the answer does not depend on it.
+        Threads of boosted trees; orders do not depend on it.
 
     Attributes
     ----------
     schema_ : Schema
         Which column is what.
-    choice_ : ChosenModel
-        Which candidate decides, and why.
     cost_ : Newsvendor
+        With `supply`, that of the median series.
     notes_ : tuple of str
         What a planner should know of the table.
     panel_ : Panel
@@ -159,113 +168,140 @@ class OrderPlan(BaseEstimator):
         Rows of the table.
     order_table_ : polars.DataFrame
         What `orders` gives.
-    targets_ : tuple of ndarray
-        Series, day and gap of each row of it, as numbers of the panel.
-    rate_ : RateRange or None
-        Sell-out rates that are planned for.
     demand_ : ndarray of shape (n_series, n_days) or None
-        Sales, with the expected demand of days that sold out.
+        Sales, with the expected demand of days that sold out; None where none were imputed.
     overrides_ : Overrides or None
         What changing suggestions has cost or saved, where `fit` was given a log.
+    choice_ : ChosenModel
+        Which candidate decides, and why. Not with `supply`.
+    targets_ : tuple of ndarray
+        Series, day and gap of each order, as numbers of the panel. Not with `supply`.
+    rate_ : RateRange or None
+        Stock-out rates that are planned for. Not with `supply`.
+    rules_ : SupplyRules
+        With `supply`: its numbers, by series.
+    state_ : StockState
+        With `supply`: what is there and on its way.
+    replenishment_ : Replenishment
+        With `supply`: orders, and the stock that they lead to.
+    demand_forecast_ : DemandForecast
+        With `supply`: expected demand and its spread.
 
     Examples
     --------
     >>> import polars as pl
-    >>> from unmet.planning import OrderPlan, example
+    >>> from unmet import Newsvendor, OrderPlan
+    >>> from unmet.inventory import SupplyRules
+    >>> from unmet.planning import example
     >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
-    >>> plan = OrderPlan(horizon=2, service_level=0.8, model="linear").fit(sales)
+    >>> plan = OrderPlan(horizon=2, cost=Newsvendor.at_level(0.8), model="linear").fit(sales)
     >>> plan.schema_.series, plan.schema_.sold_out
     (('dish',), 'sold_out')
     >>> plan.orders().columns
     ['dish', 'date', 'order', 'usual_sales', 'hidden_demand', 'safety', 'based_on']
     >>> plan.orders().height
     4
+    >>> rules = SupplyRules(lead_time=2, holding=1, shortage=4)
+    >>> OrderPlan(supply=rules).fit(sales).orders().columns[:5]
+    ['dish', 'order', 'arrives', 'on_hand', 'on_order']
     """
 
     def __init__(
         self,
-        *,
         horizon: int = 7,
+        cost: Newsvendor | None = None,
+        *,
         lead_time: int = 0,
-        underage: float | None = None,
-        overage: float | None = None,
-        service_level: float | None = None,
+        lot: float | str | None = "auto",
+        supply: SupplyRules | None = None,
+        schema: Schema | None = None,
         sellout_rate: Rate = None,
-        date: str | None = None,
-        series: Sequence[str] | None = None,
-        sales: str | None = None,
-        sold_out: str | None = None,
-        stock: str | None = None,
-        price: str | None = None,
-        known_future: Sequence[str] | None = None,
-        gaps: str = "auto",
-        country: str | None = None,
         model: str | Sequence[str] = "auto",
-        step: float | str | None = "auto",
+        country: str | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.horizon = horizon
+        self.cost = cost
         self.lead_time = lead_time
-        self.underage = underage
-        self.overage = overage
-        self.service_level = service_level
+        self.lot = lot
+        self.supply = supply
+        self.schema = schema
         self.sellout_rate = sellout_rate
-        self.date = date
-        self.series = series
-        self.sales = sales
-        self.sold_out = sold_out
-        self.stock = stock
-        self.price = price
-        self.known_future = known_future
-        self.gaps = gaps
-        self.country = country
         self.model = model
-        self.step = step
+        self.country = country
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     def check(self) -> Newsvendor:
-        """Refuse words that do not fit together, all of them at once; give the cost."""
+        """Validate all parameters, raise one error that lists every problem; return the cost."""
         wrong = ErrorCollector()
         ask = wrong.ask
         ask(WholeNumber(1, 366), "horizon", self.horizon)
         ask(WholeNumber(0, 366), "lead_time", self.lead_time)
-        for name in ("underage", "overage"):
-            ask(Maybe(Number(above=0)), name, getattr(self, name))
-        ask(Maybe(Number(above=0, below=1)), "service_level", self.service_level)
-        ask(OneOf(*GAPS), "gaps", self.gaps)
+        for name, kind in (("cost", Newsvendor), ("supply", SupplyRules), ("schema", Schema)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                wrong.sentences.append(f"{name} must be a {kind.__name__}, got {value!r:.60}.")
+        if isinstance(self.schema, Schema):
+            ask(OneOf(*GAPS), "gaps", self.schema.gaps)
         ask(WholeNumber(0, 2**32 - 2), "random_state", self.random_state)
-        if self.step not in ("auto", None):
-            ask(Number(above=0), "step", self.step)
+        if self.lot not in ("auto", None):
+            ask(Number(above=0), "lot", self.lot)
         ask(self._names)
         ask(read_rate, self.sellout_rate)
-        wrong.about_costs(self.service_level, underage=self.underage, overage=self.overage)
+        if isinstance(self.supply, SupplyRules):
+            for name, default in (("lead_time", 0), ("lot", "auto"), ("sellout_rate", None)):
+                if getattr(self, name) != default:
+                    where = "part of it" if hasattr(self.supply, name) else "told by flags"
+                    wrong.sentences.append(
+                        f"{name} must not be given beside supply: it is {where}."
+                    )
+            if self.supply.costs_given and self.cost is not None:
+                wrong.sentences.append("cost must not be given beside costs of supply, got both.")
         wrong.tell()
-        if self.underage is not None and self.overage is not None:
-            return Newsvendor(self.underage, self.overage)
-        return Newsvendor.at_level(
-            SERVICE_LEVEL if self.service_level is None else self.service_level
-        )
+        cost = Newsvendor.at_level(SERVICE_LEVEL) if self.cost is None else self.cost
+        if np.ndim(cost.level):
+            raise InvalidInput("cost must be the same for all orders, got one that differs by row.")
+        return cost
 
     def columns(self, table: Any) -> Schema:
-        """Say which column is what, without learning anything."""
-        names = ("date", "series", "sales", "sold_out", "stock", "price", "known_future", "gaps")
-        given = Schema(**{name: getattr(self, name) for name in names})
-        found = infer_schema(as_polars(table), given)
-        found.refuse_taken(ORDER_COLUMNS)
-        return found
+        """Say which column is what, without learning anything.
+
+        What is left at the end of a period (`Schema.on_hand`) is no stock to begin it with. Where
+        no column tells which periods sold out, those do at whose end nothing was left.
+        """
+        rows = as_polars(table)
+        given = self.schema or Schema()
+        if self.supply is None:
+            found = infer_schema(rows, replace(given, on_hand=None))
+            found.refuse_taken(ORDER_COLUMNS)
+            return found
+        used = set(self.supply.columns.values())
+        found = infer_schema(rows.drop(used & set(rows.columns)), given)
+        found.refuse_taken((*replenishment.ORDER_COLUMNS, *replenishment.OTHER_COLUMNS))
+        told = found.sold_out or found.stock or given.sold_out == ""
+        if not given.on_hand or told:
+            return found
+        return found.with_sold_out(replenishment.EMPTY)
+
+    def with_flags(self, rows: polars.DataFrame) -> polars.DataFrame:
+        """Add flags to a table whose leftovers tell which periods sold out."""
+        if self.schema_.sold_out != replenishment.EMPTY:
+            return rows
+        return replenishment.with_flags(rows, self.schema_)
 
     def fit(
         self,
         table: Any,
         *,
         future: Any = None,
+        on_order: Any = None,
         log: DecisionLog | None = None,
         hours: KnowsHours | None = None,
         progress: Step | None = None,
     ) -> Self:
-        """Learn from a table of pandas, polars or pyarrow.
+        """Learn from a table of pandas, polars or pyarrow, and order.
 
         Parameters
         ----------
@@ -274,9 +310,17 @@ class OrderPlan(BaseEstimator):
         future : table, optional
             What is known of coming days: the date, columns of the series or some of them, and
             columns that the table has as well, such as prices. Series that only it has are new.
+        on_order : table, optional
+            With `supply`, what is on its way: the columns of the series, the date of arrival
+            (called as dates are in the table, or ``arrives``), and units (one column of numbers,
+            or ``order``). A table that `orders` gave before is such a table.
         log : DecisionLog, optional
             What was suggested, decided and delivered before. Days of which it says what was there
-            to sell are known to have sold out or not, where no column of the table tells.
+            to sell are known to have sold out or not, where no column of the table tells. With
+            `supply`, orders that arrive after the last row are taken as on their way, but for
+            series of which `on_order` has a row; one that would arrive with the order that is
+            decided now is that order, decided again. Which periods sold out is then not taken from
+            the log: stock lasts, so that a delivery is not all that was there.
         hours : DetectedStockouts or RecoveredDemand, optional
             What the hours of the till say of the same days (`unmet.censoring.hours`): how likely
             each sold out, and what it lost.
@@ -292,14 +336,23 @@ class OrderPlan(BaseEstimator):
         rows = as_polars(table)
         if not rows.height:
             raise InvalidInput("table must have at least one row, got none.")
+        if on_order is not None and self.supply is None:
+            raise InvalidInput("on_order must be given with supply only: what arrives then lasts.")
         tell: Step = progress if progress is not None else silent
         tell(0, 5, "reading the table")
         self.schema_: Schema = self.columns(rows)
-        ahead = self.lead_time + self.horizon
-        self.panel_, notes = read_panel(rows, self.schema_, coming=future, n_coming=ahead)
-        self.schema_ = self.schema_.with_known_future(self.panel_.known)
         if log is not None:
             log.check(self.schema_.series)
+        ahead = self.lead_time + self.horizon
+        if self.supply is not None:
+            last = replenishment.last_rows(rows, self.schema_)
+            rules = replenishment.rules_of(self.supply, last, self.schema_)
+            ahead = rules.periods(last.height, MAX_REVIEWS if np.any(rules.fixed) else 1)
+        self.panel_, notes = read_panel(
+            self.with_flags(rows), self.schema_, coming=future, n_coming=ahead
+        )
+        self.schema_ = self.schema_.with_known_future(self.panel_.known)
+        if log is not None and self.supply is None:
             hidden, said = log.flags(self.panel_)
             self.panel_ = replace(self.panel_, hidden=hidden)
             notes += said
@@ -313,63 +366,104 @@ class OrderPlan(BaseEstimator):
             self.panel_, said = with_hours(self.panel_, self.schema_.series, told)
             notes += said
         self.rate_: RateRange | None = read_rate(self.sellout_rate)
-        self.notes_ = (*self._notes_on_words(), *notes)
+        self._notes_on_table = tuple(notes)
+        self.notes_ = (*self._notes_on_parameters(), *notes)
         if self.panel_.hidden is not None:
             self.rate_ = None
         self.n_rows_ = rows.height
         self._kind = kind_of(table)
-        with one_blas_thread():  # the same sums on every machine
-            self._learn(tell)
+        self._fitted: dict[Any, Any] = {}
         self.overrides_: Overrides | None = None
+        with one_blas_thread():  # the same sums on every machine
+            if self.supply is not None:
+                last = replenishment.last_rows(rows, self.schema_, self.panel_)
+                self.rules_ = replenishment.rules_of(self.supply, last, self.schema_)
+                self.state_, said = replenishment.read_state(
+                    rows, self.schema_, self.panel_, self.rules_, on_order, log
+                )
+                self.notes_ += tuple(said)
+                self._refill(ahead, tell)
+            else:
+                self._learn(tell)
         if log is not None:
-            demand = self.demand_
-            if demand is None:  # sold-out days hide what nobody has estimated
-                demand = self.panel_.observed.copy()
-                demand[self.panel_.imputed] = np.nan
-            self.overrides_ = log.overrides(self.panel_, demand, self.cost_)
-            if self.overrides_.known and self.underage is None:
-                self.notes_ += (unevaluated(float(self.cost_.level)),)
-        self.panel_ = replace(self.panel_, drawn=None)  # all of it has been learned
-        return self
-
-    def _learn(self, tell: Step) -> Self:
-        """Choose, learn and decide."""
-        tell(1, 5, "comparing models on the last weeks")
-        self.choice_ = self._choose()
-        tell(2, 5, f"learning {LABELS[self.choice_.model]}")
-        training = self._training(self.panel_)
-        as_sold = self._training(self.panel_, impute=False) if training.imputed else training
-        self._imputed: Array | None = None
-        if training.imputed:
-            self._imputed = training.demand[self.panel_.imputed]
-        name = self.choice_.model
-        self.model_ = self._fit_model(name, training)
-        tell(3, 5, "taking orders apart")
-        middle = Newsvendor.at_level(0.5)
-        self._median = self._fit_model(name, as_sold, middle)
-        with_hidden: PanelModel | None = None
-        ends: list[PanelModel] = []
-        if training.imputed:
-            with_hidden = self._fit_model(name, training, middle)
-        elif self.rate_ is not None:
-            levels = [_observed(0.5, self.rate_.imposed[0])]
-            if self.rate_.low < self.rate_.high:
-                rates = (self.rate_.low, self.rate_.high)
-                levels += [_observed(float(self.cost_.level), each) for each in rates]
-            asked = [Newsvendor.at_level(level) for level in levels]
-            with_hidden, *ends = (self._fit_model(name, training, each) for each in asked)
-        tell(4, 5, "deciding")
-        self.order_table_ = self._decide(training, as_sold.history, with_hidden, ends)
+            self._evaluate_overrides(log, rows)
         tell(5, 5, "done")
         return self
 
+    def _evaluate_overrides(self, log: DecisionLog, rows: polars.DataFrame) -> None:
+        demand = self.demand_
+        if demand is None:  # sold-out days hide what nobody has estimated
+            demand = np.where(self.panel_.imputed, np.nan, self.panel_.observed)
+        if self.supply is None:
+            self.overrides_ = log.overrides(self.panel_, demand, self.cost_)
+        else:
+            self.overrides_ = replenishment.evaluate_overrides(
+                log, rows, self.schema_, self.panel_, self.rules_, demand
+            )
+        if self.overrides_.known and not self.costs_are_money:
+            self.notes_ += (unevaluated(float(self.cost_.level)),)
+
+    @property
+    def costs_are_money(self) -> bool:
+        """Whether costs were given, not a service level (two costs that add up to 1)."""
+        if self.supply is not None and self.supply.costs_given:
+            return True
+        if self.cost is None:
+            return False
+        return abs(float(self.cost.underage) + float(self.cost.overage) - 1.0) > 1e-9
+
+    def at(self, choice: ChosenModel | None = None, **changed: Any) -> OrderPlan:
+        """Give the same plan for another cost or rate; what was learned is shared.
+
+        Parameters
+        ----------
+        choice : ChosenModel, optional
+            Which candidate decides; by default the one that decided before. Not with `supply`.
+        **changed
+            `cost`, and without supply rules `sellout_rate`, as for the constructor.
+
+        Returns
+        -------
+        OrderPlan
+            Fitted. What changing orders was worth is not evaluated again.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from unmet import Newsvendor, OrderPlan
+        >>> from unmet.planning import example
+        >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
+        >>> plan = OrderPlan(horizon=2, cost=Newsvendor.at_level(0.8), model="linear").fit(sales)
+        >>> more = plan.at(cost=Newsvendor.at_level(0.95))
+        >>> bool((more.orders()["order"] > plan.orders()["order"]).all())
+        True
+        """
+        check_is_fitted(self, "panel_")
+        other: OrderPlan = copy(self).set_params(**changed)
+        if other.supply is not None and "cost" in changed:
+            other.supply = other.supply.replace(holding=None, shortage=None)
+        other.cost_ = other.check()
+        other.rate_ = read_rate(other.sellout_rate) if self.panel_.hidden is None else None
+        other.notes_ = (*other._notes_on_parameters(), *self._notes_on_table)
+        other.overrides_ = None
+        with one_blas_thread():
+            if other.supply is not None:
+                other._order()
+            else:
+                if choice is not None:
+                    other.choice_ = choice
+                other._decide(silent)
+        return other
+
+    # --- Tables.
+
     def orders(self) -> Any:
-        """Give the table of orders: one row for each series and coming day.
+        """Give the table of orders.
 
         Returns
         -------
         table of the kind that `fit` was given
-            The columns of the series, the date, and
+            One row for each series and coming day: the columns of the series, the date, and
 
             - ``order``;
             - ``usual_sales``: what is sold on half of such days;
@@ -380,9 +474,167 @@ class OrderPlan(BaseEstimator):
             - ``low`` and ``high``, with a range of sell-out rates: what its ends ask for.
 
             The order is the sum of usual sales, hidden demand and safety.
+
+            With `supply` one row for each series that is still sold: its columns, and
+
+            - ``order``, and when it ``arrives``: the first period that it can serve;
+            - ``on_hand`` and ``on_order``: what is there, and on its way;
+            - ``expected_demand`` until the next order arrives;
+            - ``order_up_to``: what is there and on its way once the order is placed;
+            - ``runs_empty``: first period in which demand is more likely than not to exceed what
+              is there, if no other order follows; empty where there is none;
+            - ``chance_of_running_out`` in the periods that the order is for.
         """
-        check_is_fitted(self, "choice_")
+        check_is_fitted(self, "n_rows_")
         return like_table(self.order_table_, self._kind)
+
+    def quantiles(self, levels: Sequence[float] = (0.5, 0.9)) -> Any:
+        """Give quantiles of the demand of every series and coming period.
+
+        Parameters
+        ----------
+        levels : sequence of float, default=(0.5, 0.9)
+            Each above 0 and below 1.
+
+        Returns
+        -------
+        table of the kind that `fit` was given
+            The columns of the series, the date, and ``demand_q0.5``, ``demand_q0.9``, … as
+            `unmet.adapters.decide_from_quantiles` reads them.
+        """
+        import polars as pl
+
+        check_is_fitted(self, "n_rows_")
+        asked = [Number(above=0, below=1)("levels", level) for level in levels]
+        panel = self.panel_
+        found: dict[str, Array] = {}
+        if self.supply is None:
+            series, day, gap = self.targets_
+        else:
+            ahead = self.demand_forecast_.expected
+            planned = np.flatnonzero(panel.planned) if panel.planned is not None else []
+            series = np.repeat(planned, ahead.shape[1])
+            day = panel.n_days + np.tile(np.arange(ahead.shape[1]), len(planned))
+        with one_blas_thread():
+            for level in asked:
+                if self.supply is not None:
+                    mean = ahead[series, day - panel.n_days]
+                    values = self.demand_forecast_.distribution.quantile(mean, series, level)
+                    values = np.where(mean > 0, values, 0.0)
+                else:
+                    rate = None if self.rate_ is None else self.rate_.imposed[0]
+                    told = level if rate is None else _observed(level, rate)
+                    training = self._training()
+                    model = self._fit_model(self.choice_.model, True, Newsvendor.at_level(told))
+                    values = model.decide(training.history, series, day, gap)
+                found[f"demand_q{level:g}"] = values
+        values = np.sort(np.stack(list(found.values())), axis=0)[np.argsort(np.argsort(asked))]
+        columns = {name: np.round(each, 4) for name, each in zip(found, values, strict=True)}
+        dates = pl.Series(self.schema_.date, panel.date(day)).cast(pl.Date)
+        return like_table(
+            self._keyed(pl.DataFrame({self.schema_.date: dates, **columns}), series), self._kind
+        )
+
+    def demand(self) -> Any:
+        """Give the corrected history: what was sold, and what was asked for.
+
+        Returns
+        -------
+        table of the kind that `fit` was given
+            One row for each series and day that has sales: the columns of the series, the date,
+            ``sales``, ``stockout`` (the probability that the day sold out; empty where nothing
+            tells), ``demand`` (expected), and ``low`` and ``high``, between which demand lies with
+            a probability of 80%.
+        """
+        import polars as pl
+
+        check_is_fitted(self, "n_rows_")
+        panel = self.panel_
+        series, day = np.nonzero(~np.isnan(panel.observed))
+        sales = panel.observed[series, day]
+        with one_blas_thread():
+            low, high = self._training().range(series, day)
+        demand = sales if self.demand_ is None else self.demand_[series, day]
+        stockout = np.full(sales.size, np.nan)
+        if panel.hidden is not None:
+            stockout = panel.hidden[series, day]
+        elif self.rate_ is not None:
+            stockout = np.full(sales.size, self.rate_.imposed[0])
+        columns = {"sales": sales, "stockout": stockout, "demand": demand, "low": low, "high": high}
+        frame = pl.DataFrame(
+            {
+                self.schema_.date: pl.Series(panel.date(day)).cast(pl.Date),
+                **{
+                    name: pl.Series(np.round(each, 4)).fill_nan(None)
+                    for name, each in columns.items()
+                },
+            }
+        )
+        return like_table(self._keyed(frame, series), self._kind)
+
+    def levels(self) -> Any:
+        """Give reorder points and order-up-to levels for systems that ask for them.
+
+        Returns
+        -------
+        table of the kind that `fit` was given
+            The columns of the series, ``reorder_point``, ``order_up_to``, ``minimum``, ``lot``.
+        """
+        import polars as pl
+
+        check_is_fitted(self, "replenishment_")
+        found = order_up_to(self._paths(), self.rules_, seed=self.random_state)
+        columns = {
+            name: pl.Series(name, np.round(values, 4)).fill_nan(None)
+            for name, values in found.columns().items()
+        }
+        return like_table(self._keyed(pl.DataFrame(columns)), self._kind)
+
+    def projection(self) -> Any:
+        """Give the stock to come, if the orders are placed and no others.
+
+        Returns
+        -------
+        table of the kind that `fit` was given
+            The columns of the series, the date, ``expected_demand``, stock at the end of the
+            period (``low``, ``middle``, ``high``: exceeded with a chance of 90, 50 and 10%), and
+            ``chance_of_running_out``.
+        """
+        import polars as pl
+
+        check_is_fitted(self, "replenishment_")
+        found, panel = self.replenishment_.projection, self.panel_
+        n_series, n_periods = found.low.shape
+        dates = panel.date(panel.n_days + np.arange(n_periods))
+        frame = pl.DataFrame(
+            {
+                self.schema_.date: pl.Series(np.tile(dates, n_series)).cast(pl.Date),
+                "expected_demand": np.round(self.demand_forecast_.expected.ravel(), 2),
+                "low": np.round(found.low.ravel(), 2),
+                "middle": np.round(found.middle.ravel(), 2),
+                "high": np.round(found.high.ravel(), 2),
+                "chance_of_running_out": np.round(found.empty.ravel(), 3),
+            }
+        )
+        return like_table(self._keyed(frame, np.repeat(np.arange(n_series), n_periods)), self._kind)
+
+    def _keyed(self, frame: polars.DataFrame, series: Places | None = None) -> polars.DataFrame:
+        """Put the columns of the series before those of a frame, without series that ended."""
+        panel = self.panel_
+        assert panel.planned is not None
+        places = np.arange(panel.n_series) if series is None else series
+        if self.schema_.series and panel.keys is not None:
+            frame = panel.keys.select(self.schema_.series)[places].hstack(frame)
+        return frame if "stockout" in frame.columns else frame.filter(panel.planned[places])
+
+    @property
+    def demand_(self) -> Array | None:
+        """Sales, with the expected demand of days that sold out; None where none were imputed."""
+        if self._imputed is None or self.panel_.hidden is None:
+            return None
+        demand = self.panel_.observed.copy()
+        demand[self.panel_.imputed] = self._imputed
+        return demand
 
     def explain(self, rows: Any = None, *, drivers: bool = False) -> Any:
         """Take orders apart: order = usual sales + hidden demand + cost of running out, in units.
@@ -403,8 +655,11 @@ class OrderPlan(BaseEstimator):
         -------
         table of the kind that `fit` was given
         """
-        check_is_fitted(self, "choice_")
         import polars as pl
+
+        if self.supply is not None:
+            raise Unsupported("explain must be asked of orders for coming days, not of supply.")
+        check_is_fitted(self, "choice_")
 
         names = [*self.schema_.series, self.schema_.date]
         parts = self.order_table_.select(*names, "usual_sales", "hidden_demand", "safety", "order")
@@ -451,22 +706,13 @@ class OrderPlan(BaseEstimator):
             found = drivers_of(self._median, history, series, day, gap)
         return pl.DataFrame({name: np.round(values, 4) for name, values in found.items()})
 
-    @property
-    def demand_(self) -> Array | None:
-        """Sales, with the expected demand of days that sold out; None where none were imputed."""
-        if self._imputed is None or self.panel_.hidden is None:
-            return None
-        demand = self.panel_.observed.copy()
-        demand[self.panel_.imputed] = self._imputed
-        return demand
-
     # --- Saving.
 
     def save(self, path: str | Path, *, about: dict[str, Any] | None = None) -> Path:
         """Write this plan to one file that holds no code; `unmet.load` reads it.
 
         What is loaded has the same orders, explains them and is reported in the same way. The file
-        holds the panel, but no features.
+        holds the panel, but no features and no sample paths.
 
         Parameters
         ----------
@@ -481,6 +727,16 @@ class OrderPlan(BaseEstimator):
             Where it was written.
         """
         return save(self, path, about=about)
+
+    def to_state(self) -> dict[str, Any]:
+        """Give what a saved plan holds: what can be made again is made when it is asked for."""
+        state = dict(vars(self))
+        if "_fitted" in state:
+            state["_fitted"] = {}
+        if hasattr(self, "replenishment_"):
+            found = self.replenishment_
+            state["replenishment_"] = replace(found, _given=found.projection)
+        return state
 
     # --- Learning.
 
@@ -497,25 +753,75 @@ class OrderPlan(BaseEstimator):
             )
         return listed
 
-    def _notes_on_words(self) -> list[str]:
-        said = []
-        if self.service_level is None and self.underage is None:
+    def _notes_on_parameters(self) -> list[str]:
+        said, unit = [], self._unit
+        lasts = self.supply is not None
+        if self.cost is None and not (lasts and self.supply.costs_given):  # type: ignore[union-attr]
+            instead = "costs of holding and shortage" if lasts else "costs"
             said.append(
-                f"No costs were given: orders meet demand on {SERVICE_LEVEL:.0%} of the days; "
-                "say otherwise by --service-level, or by --underage and --overage."
+                f"No costs were given: orders meet demand on {SERVICE_LEVEL:.0%} of the {unit}; "
+                f"say otherwise by a service level or by {instead}."
+            )
+        if lasts and not self.schema_.on_hand:
+            said.append(
+                "Nothing says what is there: shelves are taken to be empty; name the column of "
+                "what is left at the end of a period (on_hand=)."
             )
         if self.rate_ is not None and self.panel_.hidden is not None:
-            said.append("The sell-out rate is not used: flags or stock tell which days sold out.")
-        if self.rate_ is None and self.panel_.hidden is None:
             said.append(
-                "Nothing tells which days sold out, so sales are taken for demand; if you know "
-                "about how often you do, say so by --sellout-rate, such as .2 or .1,.3."
+                f"The sell-out rate is not used: flags or stock tell which {unit} sold out."
+            )
+        if self.rate_ is None and self.panel_.hidden is None:
+            instead = (
+                "a column of flags, or of what is left at the end, would tell"
+                if lasts
+                else "if you know about how often you do, say so (sellout_rate=), such as .2"
+            )
+            said.append(
+                f"Nothing tells which {unit} sold out, so sales are taken for demand; {instead}."
             )
         return said
 
     @property
     def _unit(self) -> str:
         return "days" if self.panel_.step == 1 else "weeks"
+
+    @property
+    def lot_(self) -> float | None:
+        """Size of a lot."""
+        if self.lot != "auto":
+            return None if self.lot is None else float(self.lot)
+        values = self.panel_.observed[~np.isnan(self.panel_.observed)]
+        return 1.0 if (values == np.round(values)).all() else None
+
+    def _training(self, impute: bool = True) -> TrainingSet:
+        """Rows of the whole panel to learn from, made once."""
+        if ("training", impute) not in self._fitted:
+            self._fitted["training", impute] = self._training_set(self.panel_, impute=impute)
+        made: TrainingSet = self._fitted["training", impute]
+        return made
+
+    def _training_set(self, panel: Panel, **how: Any) -> TrainingSet:
+        return TrainingSet(
+            panel,
+            self.horizon,
+            self.lead_time,
+            seasons=self.panel_.tells_seasons,
+            country=self.country,
+            seed=self.random_state,
+            **how,
+        )
+
+    def _fit_model(self, name: str, impute: bool, cost: Newsvendor) -> PanelModel:
+        """Fit a candidate to the whole panel, or take what was fitted at the same level before."""
+        any_level = name in ("seasonal", "distribution")
+        key = name, impute, None if any_level else round(float(cost.level), 9)
+        if key not in self._fitted:
+            model = PanelModel(name, cost, self.random_state, self.n_jobs)
+            self._fitted[key] = model.fit(self._training(impute))
+        found: PanelModel = copy(self._fitted[key])
+        found.cost = cost
+        return found
 
     @property
     def _sales_cost(self) -> Newsvendor:
@@ -525,25 +831,11 @@ class OrderPlan(BaseEstimator):
         rate = self.rate_.imposed[0]
         return Newsvendor.at_level(_observed(float(self.cost_.level), rate))
 
-    def _model(self, name: str, cost: Newsvendor | None = None) -> PanelModel:
-        return PanelModel(name, cost or self._sales_cost, self.random_state, self.n_jobs)
-
-    def _fit_model(
-        self, name: str, training: TrainingSet, cost: Newsvendor | None = None
-    ) -> PanelModel:
-        return self._model(name, cost).fit(training)
-
-    def _training(self, panel: Panel, *, impute: bool = True, **how: Any) -> TrainingSet:
-        return TrainingSet(
-            panel,
-            self.horizon,
-            self.lead_time,
-            impute=impute,
-            seasons=self.panel_.tells_seasons,
-            country=self.country,
-            seed=self.random_state,
-            **how,
-        )
+    def _learn(self, tell: Step) -> None:
+        """Choose a candidate, and decide."""
+        tell(1, 5, "comparing models on the last weeks")
+        self.choice_ = self._choose()
+        self._decide(tell)
 
     def _held_out(self) -> tuple[int, int]:
         """Blocks of days that can be held out, and how many days are before them."""
@@ -575,7 +867,7 @@ class OrderPlan(BaseEstimator):
         if (short := self._short()) is not None:
             return short
         n_blocks, start = self._held_out()
-        training = self._training(panel.until(start), most_rows=_BACKTEST_ROWS)
+        training = self._training_set(panel.until(start), most_rows=_BACKTEST_ROWS)
         if training.n_rows < MIN_ROWS:
             return ChosenModel("seasonal", f"{_SIMPLE}: the past is short.")
         fitted, left_out = self._fitted(names, training)
@@ -625,12 +917,15 @@ class OrderPlan(BaseEstimator):
                 )
                 continue
             try:
-                fitted[name] = self._model(name).fit(training)
+                fitted[name] = self._candidate(name).fit(training)
             except MissingPackage as error:
                 left_out.append(f"{LABELS[name].capitalize()} took no part: {error}")
         if "blend" in names and {"linear", "boosted"} <= fitted.keys():
-            fitted["blend"] = self._model("blend")
+            fitted["blend"] = self._candidate("blend")
         return fitted, left_out
+
+    def _candidate(self, name: str) -> PanelModel:
+        return PanelModel(name, self._sales_cost, self.random_state, self.n_jobs)
 
     def _targets(self, known: int, panel: Panel) -> tuple[Places, Places, Places]:
         """Series, days and gaps of one block, decided when so many days were known."""
@@ -714,19 +1009,22 @@ class OrderPlan(BaseEstimator):
             left_out,
         )
 
-    # --- Deciding.
+    # --- Orders of the coming days.
 
-    def _decide(
-        self,
-        training: TrainingSet,
-        as_sold: History,
-        with_hidden: PanelModel | None,
-        ends: Sequence[PanelModel],
-    ) -> polars.DataFrame:
-        """Future rows, their orders, and what these consist of."""
+    def _decide(self, tell: Step) -> None:
+        """Fit the chosen candidate, and make the table of orders."""
         import polars as pl
 
-        panel = self.panel_
+        name, panel = self.choice_.model, self.panel_
+        tell(2, 5, f"learning {LABELS[name]}")
+        training = self._training()
+        impute = training.imputed
+        self._imputed: Array | None = training.demand[panel.imputed] if impute else None
+        self.model_ = self._fit_model(name, True, self._sales_cost)
+        tell(3, 5, "taking orders apart")
+        middle = Newsvendor.at_level(0.5)
+        self._median = self._fit_model(name, not impute, middle)
+        tell(4, 5, "deciding")
         series, day, gap = self._targets(panel.n_days, panel)
         open_days = panel.open_weekdays[day % panel.open_weekdays.size]
         if not open_days.all():
@@ -740,15 +1038,26 @@ class OrderPlan(BaseEstimator):
                 "table must have series that are still sold, got none with a row in the last four "
                 "weeks."
             )
-        decided = self.model_.decide(training.history, series, day, gap)
+        asked = training.history, series, day, gap
+        decided = self.model_.decide(*asked)
+        as_sold = self._training(not impute).history
         usual = self._median.decide(as_sold, series, day, gap)
         hidden = np.zeros(decided.size)
-        if with_hidden is not None:
-            whole = with_hidden.decide(training.history, series, day, gap)
+        ends: list[Array] = []
+        if impute:
+            whole = self._fit_model(name, True, middle).decide(*asked)
             hidden = np.maximum(whole - usual, 0.0)
-        other = f"give more {self._unit}" if self.choice_.model == "seasonal" else _SIMPLER
+        elif self.rate_ is not None:
+            levels = [_observed(0.5, self.rate_.imposed[0])]
+            if self.rate_.low < self.rate_.high:
+                rates = (self.rate_.low, self.rate_.high)
+                levels += [_observed(float(self.cost_.level), each) for each in rates]
+            costs = [Newsvendor.at_level(level) for level in levels]
+            whole, *ends = (self._fit_model(name, True, cost).decide(*asked) for cost in costs)
+            hidden = np.maximum(whole - usual, 0.0)
+        simpler = f"give more {self._unit}" if name == "seasonal" else "take a simpler model"
         for expected in (decided, usual + hidden):
-            refuse_absurd(panel, series, expected, other)
+            refuse_absurd(panel, series, expected, simpler)
         order = self._lots(decided, training)
         seen = (~np.isnan(panel.observed)).sum(axis=1)
         based_on = np.where(seen >= 28 // panel.step, "own history", "short history")
@@ -757,10 +1066,7 @@ class OrderPlan(BaseEstimator):
         if new:
             are = "series is" if new == 1 else "series are"
             self.notes_ += (f"{new:,} {are} new: orders are based on similar series.",)
-        assert panel.keys is not None
-        keys = panel.keys.select(self.schema_.series)[series] if self.schema_.series else None
         usual, hidden = np.round(usual, 2), np.round(hidden, 2)
-        safety = np.round(order - usual - hidden, 4)
         whole_units = bool((order == np.round(order)).all())
         units = pl.Int64 if whole_units else pl.Float64
         made = pl.DataFrame(
@@ -769,18 +1075,17 @@ class OrderPlan(BaseEstimator):
                 "order": pl.Series(np.round(order, 4)).cast(units),
                 "usual_sales": usual,
                 "hidden_demand": hidden,
-                "safety": safety,
+                "safety": np.round(order - usual - hidden, 4),
                 "based_on": based_on[series],
             }
         )
         if ends:
-            low, high = (model.decide(training.history, series, day, gap) for model in ends)
-            low, high = np.minimum(np.maximum(low, 0.0), order), np.maximum(high, order)
+            low, high = np.minimum(np.maximum(ends[0], 0.0), order), np.maximum(ends[1], order)
             made = made.with_columns(
-                pl.Series(name, np.round(each, 0 if whole_units else 4)).cast(units)
-                for name, each in (("low", low), ("high", high))
+                pl.Series(each, np.round(values, 0 if whole_units else 4)).cast(units)
+                for each, values in (("low", low), ("high", high))
             )
-        return made if keys is None else keys.hstack(made)
+        self._orders = self._keyed(made, series)
 
     def _lots(self, decided: Array, training: TrainingSet) -> Array:
         """Round to lots the cheaper way, which differs between slow and fast sellers."""
@@ -809,13 +1114,104 @@ class OrderPlan(BaseEstimator):
             order[asked] = to_lots(decided[asked], shifts, step, 0, None)
         return order
 
+    # --- Orders that refill shelves.
+
+    def _refill(self, ahead: int, tell: Step) -> None:
+        """Learn what demand to expect, draw paths of it, and order."""
+        panel = self.panel_
+        tell(1, 5, "learning what to expect")
+        model = DemandModel(
+            ahead,
+            seasons=panel.tells_seasons,
+            country=self.country,
+            seed=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        self.demand_forecast_: DemandForecast = model.fit(panel).ahead()
+        self._fitted["training", True] = model.training
+        self._imputed = model.training.demand[panel.imputed] if model.training.imputed else None
+        covers = self.rules_.whole("lead_time", panel.n_series) + self.rules_.whole(
+            "review", panel.n_series
+        )
+        expected = self.demand_forecast_.expected
+        assert panel.planned is not None
+        covered = (np.arange(ahead) < covers[:, None]) & panel.planned[:, None]
+        series, period = np.nonzero(covered)
+        refuse_absurd(panel, series, expected[series, period], f"give more {self._unit}")
+        if self._closed.any():
+            expected[:, self._closed] = 0.0
+            self._notes_on_table += ("Weekdays on which nothing was ever sold have no demand.",)
+            self.notes_ += self._notes_on_table[-1:]
+        tell(3, 5, "ordering")
+        self._order()
+
     @property
-    def lot_(self) -> float | None:
-        """Size of a lot."""
-        if self.step != "auto":
-            return None if self.step is None else float(self.step)
-        values = self.panel_.observed[~np.isnan(self.panel_.observed)]
-        return 1.0 if (values == np.round(values)).all() else None
+    def _closed(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Coming periods on whose weekday nothing was ever sold."""
+        panel = self.panel_
+        days = panel.n_days + np.arange(self.demand_forecast_.expected.shape[1])
+        return np.asarray(~panel.open_weekdays[days % panel.open_weekdays.size])
+
+    def _paths(self) -> Array:
+        """Paths of demand; a plan that was loaded draws them when they are needed."""
+        if "paths" not in self._fitted:
+            with one_blas_thread():
+                drawn = self.demand_forecast_.paths(_N_PATHS, seed=self.random_state)
+            drawn[:, :, self._closed] = 0.0
+            self._fitted["paths"] = drawn
+        paths: Array = self._fitted["paths"]
+        return paths
+
+    def _order(self) -> None:
+        """Order what will be missing on the paths."""
+        assert self.supply is not None
+        rules, n_series = self.rules_, self.panel_.n_series
+        if not self.supply.costs_given:
+            costs = {"shortage": self.cost_.underage, "holding": self.cost_.overage}
+            waste = None if self.supply.waste is self.supply.holding else rules.waste
+            rules = rules.replace(**costs, waste=waste)
+        if rules.auto_lot:
+            rules = rules.replace(lot=self.lot_)
+        self.rules_ = rules
+        shortage, holding = (rules.rows(name, n_series) for name in ("shortage", "holding"))
+        level = np.clip(np.median(shortage / (shortage + holding)), 0.01, 0.999)
+        self.cost_ = Newsvendor.at_level(float(level))
+        self.replenishment_: Replenishment = replenish(self._paths(), rules, self.state_)
+
+    @property
+    def order_table_(self) -> polars.DataFrame:
+        """What `orders` gives."""
+        if self.supply is None:
+            return self._orders
+        expected = self.demand_forecast_.expected
+        return self._keyed(
+            replenishment.order_table(
+                self.replenishment_, self.panel_, self.rules_, self.state_, expected
+            )
+        )
+
+    def in_words(self) -> str:
+        """Say what was found, in a few sentences."""
+        check_is_fitted(self, "replenishment_")
+        orders, forecast = self.order_table_, self.demand_forecast_
+        total, ordered = float(orders["order"].sum()), int((orders["order"] > 0).sum())
+        said = [f"{total:,.0f} units for {ordered:,} of {orders.height:,} series."]
+        soon = int(orders["runs_empty"].is_not_null().sum())
+        if soon:
+            ahead = forecast.expected.shape[1]
+            within = (
+                f"within {ahead} {self._unit}" if ahead > 1 else f"in the next {self._unit[:-1]}"
+            )
+            said.append(
+                f"{soon:,} series {'is' if soon == 1 else 'are'} likely to run empty {within} if "
+                "no other order follows."
+            )
+        follows = f"Expected demand follows {FORECASTS[forecast.model]}"
+        if forecast.model != "usual" and forecast.error:
+            less = 1 - forecast.error[forecast.model] / forecast.error["usual"]
+            if less >= 0.005:
+                follows += f", which missed {less:.0%} less than what is usual"
+        return " ".join([*said, f"{follows}."])
 
 
 def _observed(level: float, rate: float) -> float:

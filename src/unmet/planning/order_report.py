@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from unmet.arrays import Array
 from unmet.planning.decision_report import ITEM_MARK, ReportData, versions
 from unmet.planning.demand_forecast import LABELS as FORECASTS
-from unmet.planning.order_plan import SERVICE_LEVEL, ChosenModel, OrderPlan
+from unmet.planning.order_plan import ChosenModel, OrderPlan
 from unmet.planning.panel_models import LABELS
-from unmet.planning.replenishment_plan import ReplenishmentPlan
 from unmet.tables.panel import Places
 
 if TYPE_CHECKING:
@@ -106,10 +105,11 @@ def order_report_data(
     Examples
     --------
     >>> import polars as pl
-    >>> from unmet.planning import OrderPlan, example, order_report_data
+    >>> from unmet import Newsvendor, OrderPlan
+    >>> from unmet.planning import example, order_report_data
     >>> from unmet.report import render
     >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
-    >>> plan = OrderPlan(horizon=2, underage=3, overage=1, model="linear").fit(sales)
+    >>> plan = OrderPlan(horizon=2, cost=Newsvendor(3, 1), model="linear").fit(sales)
     >>> page = render(order_report_data(plan, currency="€"))
     >>> "Orders follow a line" in page
     True
@@ -121,7 +121,7 @@ def order_report_data(
     safe = {name: f"{name} (column)" for name in schema.series if name in _TAKEN}
     shown = order_table.rename(safe | {"order": "decision", **PARTS, "based_on": "based on"})
     series = tuple(safe.get(name, name) for name in schema.series)
-    evaluated = plan.underage is not None
+    evaluated = plan.costs_are_money
     rate = None if plan.rate_ is None else (plan.rate_.low, plan.rate_.high)
     said = [*plan.choice_.left_out, *notes]
     return OrderReportData(
@@ -172,16 +172,17 @@ def _aim(plan: OrderPlan) -> str:
     """Say what orders aim at."""
     unit = "days" if plan.panel_.step == 1 else "weeks"
     level = f"{100 * float(np.mean(plan.cost_.level)):.4g}%"
-    if plan.underage is not None:
+    if plan.costs_are_money:
+        cost = plan.cost_
         return (
-            f"least cost: a unit too little costs {plan.underage:g}, one too much "
-            f"{plan.overage:g}, so demand is met on {level} of the {unit}"
+            f"least cost: a unit too little costs {cost.underage:g}, one too much "
+            f"{cost.overage:g}, so demand is met on {level} of the {unit}"
         )
     return f"demand is met on {level} of the {unit}"
 
 
 def _shared(
-    plan: OrderPlan | ReplenishmentPlan, notes: Sequence[str], currency: str, *, evaluated: bool
+    plan: OrderPlan, notes: Sequence[str], currency: str, *, evaluated: bool
 ) -> dict[str, Any]:
     """Fields that the reports of both kinds of plans have in common."""
     said = [*plan.notes_, *notes]
@@ -199,7 +200,7 @@ def _shared(
     }
 
 
-def _inputs(plan: OrderPlan | ReplenishmentPlan) -> dict[str, str]:
+def _inputs(plan: OrderPlan) -> dict[str, str]:
     """Rows of the table, and which column was taken for what."""
     schema, panel = plan.schema_, plan.panel_
     count = "1 series" if panel.n_series == 1 else f"{panel.n_series:,} series"
@@ -228,9 +229,7 @@ def _largest(plan: OrderPlan) -> Places:
     return np.sort(planned[np.argsort(-total[planned], kind="stable")[:most]])
 
 
-def histories(
-    plan: OrderPlan | ReplenishmentPlan, kept: Places, most: int | None = None
-) -> polars.DataFrame:
+def histories(plan: OrderPlan, kept: Places, most: int | None = None) -> polars.DataFrame:
     """Give the last days of some series, as `ReportData.history` holds them."""
     import polars as pl
 
@@ -256,7 +255,7 @@ def histories(
     )
 
 
-def item_name(plan: OrderPlan | ReplenishmentPlan, place: int) -> str:
+def item_name(plan: OrderPlan, place: int) -> str:
     """Name a series by its keys, as reports do."""
     keys = plan.panel_.keys
     if not plan.schema_.series or keys is None:
@@ -337,7 +336,7 @@ class StockAhead:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplenishmentReportData(ReportData):
-    """All that the report of a `ReplenishmentPlan` shows; `unmet.report` lays it out.
+    """All that the report of an `OrderPlan` with supply rules shows; `unmet.report` lays it out.
 
     Of `ReportData` it has decisions (the table of orders, with ``item`` first and most urgent
     series first), history, inputs, notes, command, versions and currency.
@@ -375,7 +374,7 @@ class ReplenishmentReportData(ReportData):
 
 
 def replenishment_report_data(
-    plan: ReplenishmentPlan,
+    plan: OrderPlan,
     *,
     notes: Sequence[str] = (),
     command: str = "",
@@ -383,11 +382,11 @@ def replenishment_report_data(
     currency: str = "",
     most: int | None = None,
 ) -> ReplenishmentReportData:
-    """Everything that the report of a fitted `ReplenishmentPlan` shows, for `write_report`.
+    """Everything that the report of an `OrderPlan` with supply rules shows.
 
     Parameters
     ----------
-    plan : ReplenishmentPlan
+    plan : OrderPlan
         Fitted.
     notes : sequence of str
         Further sentences, such as those on how a file was read.
@@ -407,17 +406,20 @@ def replenishment_report_data(
     Examples
     --------
     >>> import polars as pl
-    >>> from unmet.planning import ReplenishmentPlan, example, replenishment_report_data
+    >>> from unmet import OrderPlan
+    >>> from unmet.inventory import SupplyRules
+    >>> from unmet.planning import example, replenishment_report_data
     >>> from unmet.report import render
     >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
-    >>> plan = ReplenishmentPlan(lead_time=2, holding=1, shortage=4, n_paths=100).fit(sales)
+    >>> plan = OrderPlan(supply=SupplyRules(lead_time=2, holding=1, shortage=4)).fit(sales)
     >>> "to order in all" in render(replenishment_report_data(plan))
     True
     """
     import polars as pl
 
     check_is_fitted(plan, "replenishment_")
-    panel, schema = plan.panel_, plan.schema_
+    assert plan.supply is not None
+    panel, schema, supply = plan.panel_, plan.schema_, plan.supply
     assert panel.planned is not None
     kept = np.flatnonzero(panel.planned)
     order_table = urgent_first(plan.order_table_.with_columns(pl.Series("\0place", kept)))
@@ -426,7 +428,7 @@ def replenishment_report_data(
     shown = order_table.drop("\0place", *schema.series).insert_column(0, names)
     most = _room(kept.size, plan.demand_forecast_.expected.shape[1]) if most is None else most
     unit = "day" if panel.step == 1 else "week"
-    shared = _shared(plan, notes, currency, evaluated=plan.shortage is not None)
+    shared = _shared(plan, notes, currency, evaluated=plan.costs_are_money)
     return ReplenishmentReportData(
         **shared,
         title=title,
@@ -436,11 +438,11 @@ def replenishment_report_data(
         n_decisions=shown.height,
         inputs={
             **_inputs(plan),
-            **({"column: on hand": plan.on_hand} if plan.on_hand else {}),
-            "lead time": _said(plan.lead_time, unit),
-            "review": f"every {_said(plan.review, unit)}",
-            "unmet demand": f"is {plan.unmet}",
-            **({} if plan.shelf_life is None else {"shelf life": _said(plan.shelf_life, unit)}),
+            **({"column: on hand": schema.on_hand} if schema.on_hand else {}),
+            "lead time": _said(supply.lead_time, unit),
+            "review": f"every {_said(supply.review, unit)}",
+            "unmet demand": f"is {supply.unmet}",
+            **({} if supply.lasting else {"shelf life": _said(supply.shelf_life, unit)}),
             "aim": _replenishment_aim(plan),
             "expected demand": FORECASTS[plan.demand_forecast_.model],
         },
@@ -484,23 +486,25 @@ def _said(value: object, unit: str) -> str:
     return f"{value:g} {unit}{'' if value == 1 else 's'}"
 
 
-def _replenishment_aim(plan: ReplenishmentPlan) -> str:
+def _replenishment_aim(plan: OrderPlan) -> str:
     """Say what orders aim at."""
     unit = "days" if plan.panel_.step == 1 else "weeks"
-    if plan.shortage is not None:
+    supply = plan.supply
+    assert supply is not None
+    if plan.costs_are_money:
+        given = supply if supply.costs_given else plan.rules_
         holding, shortage = (
             f"what column {each} says" if isinstance(each, str) else f"{each:g}"
-            for each in (plan.holding, plan.shortage)
+            for each in (given.holding, given.shortage)
         )
         return (
             f"least cost until the next order arrives: a unit left over costs {holding} each "
             f"{unit[:-1]}, one that is missing {shortage}"
         )
-    level = SERVICE_LEVEL if plan.service_level is None else plan.service_level
-    return f"demand is met on {100 * level:.4g}% of the {unit}"
+    return f"demand is met on {100 * float(plan.cost_.level):.4g}% of the {unit}"
 
 
-def _ahead(plan: ReplenishmentPlan, shown: polars.DataFrame, places: Places) -> list[StockAhead]:
+def _ahead(plan: OrderPlan, shown: polars.DataFrame, places: Places) -> list[StockAhead]:
     panel, found = plan.panel_, plan.replenishment_
     n_periods = min(plan.demand_forecast_.expected.shape[1], _MAX_PERIODS)
     dates = panel.date(panel.n_days + np.arange(n_periods)).astype(object).tolist()

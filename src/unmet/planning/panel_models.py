@@ -189,6 +189,29 @@ class TrainingSet:
         last = expected[:, expected.shape[1] - n_last :]
         return DemandDistribution.fit(last[..., None], came[..., None], counted=self._counted)
 
+    def range(self, series: Places, day: Places) -> tuple[Array, Array]:
+        """Values between which the demand of days lies with a probability of 80%."""
+        low = self.panel.observed[series, day]
+        high = low.copy()
+        hidden = self.panel.hidden
+        if self._by_hours:
+            assert self.panel.drawn is not None
+            drawn = self.panel.drawn[:, series, day]
+            return np.quantile(drawn, 0.1, axis=0), np.quantile(drawn, 0.9, axis=0)
+        if self.distribution is not None and hidden is not None:
+            out = np.flatnonzero((hidden[series, day] == 1.0) & (day >= self._cells[1].min()))
+            sold, (columns, level) = (
+                low[out],
+                self._distribution_rows(self.look_back(self.panel, None), series[out], day[out]),
+            )
+            least = self._least(sold, np.ones(sold.size, dtype=np.bool_)) / level
+            group = np.searchsorted(self._volumes, level)
+            spread = np.tile([0.1, 0.9], (sold.size, 1))
+            ends = self.distribution.above(columns, group, least, spread) * level[:, None]
+            ends = np.maximum(np.round(ends) if self._counted else ends, sold[:, None])
+            low[out], high[out] = ends.T
+        return low, high
+
     def usual_orders(self, series: Places) -> Array | None:
         """Say what was usually there to sell in each series: what it sold when it sold out.
 

@@ -1,0 +1,305 @@
+"""Orders that last: what is on the shelf and on its way, and the orders that follow from it.
+
+`OrderPlan` with supply rules reads the state of the shelves here, draws paths of coming demand and
+orders what will be missing on them (`unmet.inventory`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.arrays import Array
+from unmet.errors import InvalidInput
+from unmet.inventory import StockState, SupplyRules
+from unmet.inventory.orders import Replenishment
+from unmet.inventory.rules import Shelves
+from unmet.planning.decision_log import DecisionLog, Overrides
+from unmet.tables.encoding import as_categories
+from unmet.tables.panel import Panel, Places
+from unmet.tables.reading import as_polars, date_form, numbers, read_dates, require_columns
+from unmet.tables.schema import Schema
+
+if TYPE_CHECKING:
+    import polars
+
+EMPTY = "nothing left at the end"
+"""Column of flags that is made of what was left."""
+ORDER_COLUMNS = (
+    "order",
+    "arrives",
+    "on_hand",
+    "on_order",
+    "expected_demand",
+    "order_up_to",
+    "runs_empty",
+    "chance_of_running_out",
+)
+"""Columns of the table of orders, after those of the series."""
+OTHER_COLUMNS = ("reorder_point", "minimum", "lot", "low", "middle", "high")
+"""Columns of levels and of the projection."""
+
+
+# --- Reading.
+
+
+def with_flags(rows: polars.DataFrame, schema: Schema) -> polars.DataFrame:
+    """Add the column of periods at whose end nothing was left.
+
+    A period sold out only if its sales reached the stock. Where less was sold than was left before,
+    what was left has gone another way, and nobody knows; not so in tables in which leftovers vanish
+    as a rule (more than 5% of the periods with something left): they are of goods that do not last.
+    """
+    import polars as pl
+
+    keys, left = list(schema.series), str(schema.on_hand)
+    require_columns(rows, [left], "on_hand")
+    told = rows.with_columns(
+        read_dates(rows, schema.date).alias("\0date"),
+        pl.Series("\0left", numbers(rows, left, "on_hand")).fill_nan(None),
+        pl.Series("\0sales", numbers(rows, schema.sales, "sales")).fill_nan(None),
+    )
+    told = told.with_row_index("\0row").sort("\0date")
+    last = pl.col("\0left").shift()
+    last = last.over(keys) if keys else last
+    empty, gone = pl.col("\0left") <= 0, pl.col("\0sales") + pl.col("\0left") < last
+    told = told.select("\0row", empty.alias("empty"), gone.alias("gone")).sort("\0row")
+    vanish = told.filter(~pl.col("empty"))["gone"].mean() or 0.0
+    flags = told["empty"]
+    if float(vanish) <= 0.05:  # type: ignore[arg-type]
+        flags = flags.set((told["empty"] & told["gone"]).fill_null(value=False), None)
+    return rows.with_columns(flags.alias(EMPTY))
+
+
+def last_rows(
+    rows: polars.DataFrame, schema: Schema, panel: Panel | None = None
+) -> polars.DataFrame:
+    """Last row of each series; in the order of a panel's series where one is given."""
+    keys = [f"\0{name}" for name in schema.series]
+    text = [as_categories(rows[name]).alias(f"\0{name}") for name in schema.series]
+    dated = rows.with_columns(*text, read_dates(rows, schema.date).alias("\0date")).sort("\0date")
+    if not keys:
+        return dated.tail(1)
+    last = dated.group_by(keys, maintain_order=True).last()
+    if panel is None or panel.keys is None:
+        return last
+    return panel.keys.select(keys).join(last, on=keys, how="left", maintain_order="left")
+
+
+def numbers_of(last: polars.DataFrame, column: str, field: str, schema: Schema) -> Array:
+    """Numbers of a column in the last rows; of new series the median, and no stock."""
+    require_columns(last, [column], field)
+    found = numbers(last, column, field).copy()
+    new = last["\0date"].is_null().to_numpy()
+    known = found[~new]
+    found[new] = 0.0 if field == "on_hand" or not known.size else np.nanmedian(known)
+    if np.isnan(found).any():
+        called = _called(last, schema, int(np.argmax(np.isnan(found))))
+        raise InvalidInput(
+            f"{field} must be a number in the last row of every series, got none in column "
+            f"{column!r}{called}."
+        )
+    return found
+
+
+def _called(last: polars.DataFrame, schema: Schema, place: int) -> str:
+    words = [f"{name} {last[chr(0) + name][place]}" for name in schema.series]
+    return f" for {', '.join(words)}" if words else ""
+
+
+def rules_of(supply: SupplyRules, last: polars.DataFrame, schema: Schema) -> SupplyRules:
+    """Give the rules with the numbers that columns have in the last row of each series."""
+    named = supply.columns.items()
+    return supply.replace(
+        **{name: numbers_of(last, column, name, schema) for name, column in named}
+    )
+
+
+def places(table: polars.DataFrame, schema: Schema, panel: Panel, name: str) -> Places:
+    """Places of the series that rows of a table speak of."""
+    import polars as pl
+
+    if not schema.series or panel.keys is None:
+        return np.zeros(table.height, dtype=np.intp)
+    keys = [f"\0{each}" for each in schema.series]
+    asked = table.select(as_categories(table[each]).alias(f"\0{each}") for each in schema.series)
+    own = panel.keys.select(keys).with_row_index("\0row")
+    found = asked.join(own, on=keys, how="left", maintain_order="left")["\0row"]
+    if found.null_count():
+        row = int(found.is_null().arg_max() or 0)
+        words = ", ".join(f"{each} {table[each][row]}" for each in schema.series)
+        raise InvalidInput(f"{name} must be of series that the table has, got {words}.")
+    return found.cast(pl.Int64).to_numpy().astype(np.intp)
+
+
+def read_state(
+    rows: polars.DataFrame,
+    schema: Schema,
+    panel: Panel,
+    rules: SupplyRules,
+    on_order: Any,
+    log: DecisionLog | None,
+) -> tuple[StockState, list[str]]:
+    """Read what is on the shelf, and what a table and a log say is on its way."""
+    n_series = panel.n_series
+    shelf = np.zeros(n_series)
+    if schema.on_hand:
+        last = last_rows(rows, schema, panel)
+        shelf = numbers_of(last, schema.on_hand, "on_hand", schema)
+        if rules.unmet == "lost" and (shelf < 0).any():
+            place = int(np.argmax(shelf < 0))
+            raise InvalidInput(
+                "on_hand must be 0 or more where unmet demand is lost, "
+                f"got {shelf[place]:g}{_called(last, schema, place)}."
+            )
+    coming, told = np.zeros((n_series, 0)), np.zeros(n_series, dtype=np.bool_)
+    if on_order is not None:
+        coming, told = _on_its_way(as_polars(on_order), rows, schema, panel)
+    if log is None:
+        return StockState(shelf, coming), []
+    # the log has one order for a day: what arrives with this one is this one, decided again
+    logged = log.coming(panel)
+    again = np.arange(logged.shape[1]) == rules.whole("lead_time", n_series)[:, None]
+    there = (logged > 0) & ~again
+    taken = np.where(there & ~told[:, None], logged, 0.0)
+    count, instead = int((taken > 0).sum()), int((there & told[:, None]).sum())
+    notes = []
+    if count or instead:
+        orders = "1 order" if count == 1 else f"{count:,} orders"
+        how = "is taken as on its way" if count == 1 else "are taken as on their way"
+        said = f"{orders} of the log, {taken.sum():,.10g} units, {how}"
+        if instead:
+            said += f"; of {instead:,} more the table of what is on its way speaks instead"
+        notes.append(f"{said}.")
+    found = np.zeros((n_series, max(taken.shape[1], coming.shape[1])))
+    found[:, : coming.shape[1]] += coming
+    found[:, : taken.shape[1]] += taken
+    return StockState(shelf, found), notes
+
+
+def _on_its_way(
+    coming: polars.DataFrame, rows: polars.DataFrame, schema: Schema, panel: Panel
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Units by series and period of arrival, and of which series anything is said."""
+    date = schema.date
+    if date not in coming.columns and "arrives" in coming.columns:
+        date = "arrives"  # a table of orders, as it was written
+    names = [*schema.series, date]
+    absent = [name for name in names if name not in coming.columns]
+    if absent:
+        raise InvalidInput(
+            f"on_order must have the columns {', '.join(names)} and one of units, "
+            f"got no {absent[0]!r}."
+        )
+    others = [name for name in coming.columns if name not in names]
+    units = [name for name in others if coming[name].dtype.is_numeric()]
+    units = ["order"] if "order" in units else units
+    if len(units) != 1:
+        listed = ", ".join(units) or "none"
+        raise InvalidInput(f"on_order must have one column of units, got {listed}.")
+    quantity = numbers(coming, units[0], "on_order")
+    if np.isnan(quantity).any() or (quantity < 0).any():
+        bad = quantity[np.isnan(quantity) | (quantity < 0)][0]
+        raise InvalidInput(f"on_order must be 0 units or more, got {bad:g} in {units[0]!r}.")
+    arrives = read_dates(coming, date, date_form(rows, schema.date))
+    first = panel.date(np.array([panel.n_days]))[0].astype(object)
+    days = (arrives - first).dt.total_days().to_numpy()
+    if (days < 0).any():
+        place = int(np.argmax(days < 0))
+        raise InvalidInput(
+            f"on_order must arrive from {first} on, after the last row of the table, "
+            f"got {arrives[place]}."
+        )
+    period = (days // panel.step).astype(np.intp)
+    found = np.zeros((panel.n_series, int(period.max(initial=0)) + 1))
+    series = places(coming, schema, panel, "on_order")
+    np.add.at(found, (series, period), quantity)
+    told = np.zeros(panel.n_series, dtype=np.bool_)
+    told[series] = True
+    return found, told
+
+
+# --- What follows.
+
+
+def evaluate_overrides(
+    log: DecisionLog,
+    rows: polars.DataFrame,
+    schema: Schema,
+    panel: Panel,
+    rules: SupplyRules,
+    history: Array,
+) -> Overrides:
+    """Evaluate orders that were changed, from their arrival until the next order could arrive.
+
+    That is what an order is decided by as well: what is too much or too little then, the next order
+    corrects. What was there before its arrival is what was left at the end of the period before;
+    periods without that, and orders whose time is not over yet, are not evaluated.
+    """
+    n_series = panel.n_series
+    count, suggested, decided = log.overridden(panel)
+    series, day = np.nonzero(~np.isnan(decided))
+    if not schema.on_hand or not series.size:
+        return Overrides(count, 0, 0.0)
+    left = np.full((n_series, panel.n_days), np.nan)
+    days = (read_dates(rows, schema.date) - panel.first_day).dt.total_days().to_numpy()
+    where = places(rows, schema, panel, "on_hand"), (days // panel.step).astype(np.intp)
+    left[where] = numbers(rows, schema.on_hand, "on_hand")
+    review = rules.whole("review", n_series)
+    over = (day >= 1) & (day + review[series] <= panel.n_days)
+    series, day = series[over], day[over]
+    before = left[series, day - 1]
+    periods = np.minimum(day[:, None] + np.arange(int(review.max(initial=1))), panel.n_days - 1)
+    counted = np.arange(periods.shape[1]) < review[series][:, None]
+    demand = history[series[:, None], periods]
+    known = ~np.isnan(before) & (~np.isnan(demand) | ~counted).all(axis=1)
+    if rules.unmet == "lost":
+        before = np.maximum(before, 0.0)
+    series, day, before = series[known], day[known], before[known]
+    demand, counted = demand[known], counted[known]
+    if not series.size:
+        return Overrides(count, 0, 0.0)
+    own = rules.take(series, n_series)
+
+    def evaluated(order: Array) -> float:
+        shelves, total = Shelves(before, own), np.zeros(series.size)
+        shelves.deliver(order)
+        for period in range(demand.shape[1]):
+            shelves.sell(np.nan_to_num(demand[:, period]))
+            total += np.where(counted[:, period], shelves.cost(), 0.0)
+        return float((total + own.rows("fixed", series.size) * (order > 0)).sum())
+
+    difference = evaluated(decided[series, day]) - evaluated(suggested[series, day])
+    return Overrides(count, int(series.size), difference)
+
+
+def order_table(
+    found: Replenishment, panel: Panel, rules: SupplyRules, state: StockState, expected: Array
+) -> polars.DataFrame:
+    """Columns of the table of orders, a row for each series of the panel."""
+    import polars as pl
+
+    n_series = panel.n_series
+    lead, review = rules.whole("lead_time", n_series), rules.whole("review", n_series)
+    ahead = np.arange(expected.shape[1])
+    covered = ahead < (lead + review)[:, None]
+    served = covered & (ahead >= lead[:, None])
+    empty = found.projection.runs_empty()
+    dates = pl.Series(panel.date(panel.n_days + np.maximum(empty, 0))).cast(pl.Date)
+    whole = bool((found.order == np.round(found.order)).all())
+    return pl.DataFrame(
+        {
+            "order": pl.Series(found.order).cast(pl.Int64 if whole else pl.Float64).round(4),
+            "arrives": pl.Series(panel.date(panel.n_days + lead)).cast(pl.Date),
+            "on_hand": np.round(state.on_hand, 4),
+            "on_order": np.round(state.on_order.sum(axis=1), 4),
+            "expected_demand": np.round((expected * covered).sum(axis=1), 2),
+            "order_up_to": np.round(state.position + found.order, 4),
+            "runs_empty": dates.set(pl.Series(empty < 0), None),
+            "chance_of_running_out": np.round(
+                np.where(served, found.projection.empty, 0.0).max(axis=1), 3
+            ),
+        }
+    )
