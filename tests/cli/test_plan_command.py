@@ -115,7 +115,7 @@ def test_a_report_and_a_file(folder, capsys):
         (["sales.csv", "--underage", "3"], "overage must be given where underage is"),
         (
             ["sales.csv", "--service-level", "95"],
-            "service_level must be a number above 0 and below",
+            "service_level must be strictly between 0 and 1",
         ),
         (["sales.csv", "--gaps", "fill"], "gaps must be 'auto', 'missing' or 'zero', got 'fill'"),
         (["sales.csv", "--step", "six"], "--step must be a number or 'none', got 'six'"),

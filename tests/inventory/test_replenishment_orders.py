@@ -86,7 +86,7 @@ def until_the_next(paths, rules, state, order, lead, review, life):
             )
             if not waits and life is None and number == sold_until - 1:
                 total += CARRIED * lead * float(rules.holding) * left
-            total += cost_of([seen], waste=float(rules.waste), waits=waits, **prices)
+            total += cost_of([seen], waste=float(rules.rows("waste", 1)[0]), waits=waits, **prices)
     return total / paths.shape[1]
 
 

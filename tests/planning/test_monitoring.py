@@ -217,7 +217,7 @@ def test_nothing_tells_which_days_sold_out(plain):
 def test_lots_sell_out_less_often():
     """With lots of 12 the best order may reach far beyond the level."""
     ordered = 12.0 * np.ceil(orders() / 12.0)
-    plan = fitted(flagged(demand(), ordered), step=12)
+    plan = fitted(flagged(demand(), ordered), lot=12)
     found = monitor(plan, flagged(demand(seed=1), ordered))["sell_outs"]
     low, _ = found.details["planned_rate"]
     assert low < 0.1 < 1.0 - LEVEL

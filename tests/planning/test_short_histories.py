@@ -59,7 +59,7 @@ def test_a_line_through_two_weeks_is_refused_and_nothing_is_written(tmp_path, mo
     table = poisson_sales(100, 14)
     with pytest.raises(SolverFailure, match=r"which are \d+ for item item \d{4}, got [\d,]+ \(and"):
         OrderPlan(model="linear").fit(table)
-    with pytest.raises(SolverFailure, match=r"made: take a simpler model \(--model seasonal\)\.$"):
+    with pytest.raises(SolverFailure, match=r"made: take a simpler model \(model='seasonal'\)\.$"):
         OrderPlan(model="linear").fit(table)
     table.write_csv("sales.csv")
     result = CliRunner().invoke(app, ["plan", "sales.csv", "--model", "linear"])
@@ -86,7 +86,7 @@ def test_stock_that_lasts_is_refused_alike(monkeypatch):
         return DemandForecast(100.0 * found.expected, found.distribution, found.model, found.error)
 
     monkeypatch.setattr(DemandModel, "ahead", wild)
-    with pytest.raises(SolverFailure, match="no orders were made: give more periods"):
+    with pytest.raises(SolverFailure, match="no orders were made: give more days"):
         refilling().fit(poisson_sales(3, 40))
 
 

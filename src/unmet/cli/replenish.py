@@ -75,8 +75,6 @@ def read_replenishment(
         wrong.sentences.append(
             "--service-level must not be given beside --holding and --shortage, got both."
         )
-    elif len({"holding", "shortage"} & words.keys()) == 1:
-        wrong.sentences.append("--holding and --shortage must be given together, got one alone.")
     if words["lot"] == "none":
         words["lot"] = None
     life = words.get("shelf_life")
@@ -87,12 +85,9 @@ def read_replenishment(
         )
     rules = {name: words.pop(name) for name in _RULES if name in words}
     schema = {name: words.pop(name) for name in _COLUMNS if name in words}
-    for name in _NUMBERS:
-        if name in rules:  # one after another, so that all that is wrong is told
-            wrong.ask(SupplyRules, **{name: rules[name]})
-    wrong.tell()
+    supply = wrong.ask(SupplyRules, **rules) or SupplyRules()
     cost = None if level is None else wrong.ask(Newsvendor.from_service_level, level)
-    return OrderPlan(cost=cost, supply=SupplyRules(**rules), schema=Schema(**schema), **words)
+    return OrderPlan(cost=cost, supply=supply, schema=Schema(**schema), **words)
 
 
 def number_or_column(text: str) -> float | str:

@@ -83,7 +83,7 @@ def order_up_to(paths: ArrayLike, rules: SupplyRules, *, seed: int = 0) -> Stock
     """
     drawn = read_paths(paths)
     n_series = drawn.shape[0]
-    if not rules.lasting and int(np.min(rules.shelf_life)) > 1:  # type: ignore[arg-type]
+    if not rules.lasting and int(np.min(rules.shelf_life)) > 1:
         raise InvalidInput(
             "shelf_life must be None for order-up-to levels: what is about to spoil counts in them "
             "as much as what is fresh; use replenish instead."

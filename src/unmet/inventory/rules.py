@@ -113,7 +113,7 @@ class SupplyRules:
         self.holding = _read("holding", 1.0 if holding is None else holding)
         self.shortage = _read("shortage", 9.0 if shortage is None else shortage)
         self.shelf_life = _read("shelf_life", shelf_life)
-        self.waste = self.holding if waste is None else _read("waste", waste)
+        self.waste = _read("waste", waste)
         self.fixed = _read("fixed", 0.0 if fixed is None else fixed)
         self.auto_lot = isinstance(lot, str) and lot == "auto"
         self.lot = None if self.auto_lot else _read("lot", lot)
@@ -126,8 +126,6 @@ class SupplyRules:
         """Parameters, as for the constructor."""
         kept = {name: getattr(self, name) for name in (*NUMBERS, "unmet", "budget")}
         kept["lot"] = "auto" if self.auto_lot else self.lot
-        if self.waste is self.holding:
-            kept["waste"] = None
         if not self.costs_given:
             kept |= {"holding": None, "shortage": None}
         return kept
@@ -157,6 +155,8 @@ class SupplyRules:
 
     def rows(self, name: str, n_series: int) -> Array:
         """One of the numbers, with an entry for each series."""
+        if name == "waste" and self.waste is None:
+            name = "holding"
         return expand(name, getattr(self, name), n_series)
 
     def whole(self, name: str, n_series: int) -> NDArray[np.intp]:

@@ -372,7 +372,7 @@ class OrderPlan(BaseEstimator):
             self.rate_ = None
         self.n_rows_ = rows.height
         self._kind = kind_of(table)
-        self._fitted: dict[Any, Any] = {}
+        self._memo: dict[Any, Any] = {}
         self.overrides_: Overrides | None = None
         with one_blas_thread():  # the same sums on every machine
             if self.supply is not None:
@@ -512,9 +512,10 @@ class OrderPlan(BaseEstimator):
             series, day, gap = self.targets_
         else:
             ahead = self.demand_forecast_.expected
-            planned = np.flatnonzero(panel.planned) if panel.planned is not None else []
+            assert panel.planned is not None
+            planned = np.flatnonzero(panel.planned)
             series = np.repeat(planned, ahead.shape[1])
-            day = panel.n_days + np.tile(np.arange(ahead.shape[1]), len(planned))
+            day = panel.n_days + np.tile(np.arange(ahead.shape[1]), planned.size)
         with one_blas_thread():
             for level in asked:
                 if self.supply is not None:
@@ -731,8 +732,8 @@ class OrderPlan(BaseEstimator):
     def to_state(self) -> dict[str, Any]:
         """Give what a saved plan holds: what can be made again is made when it is asked for."""
         state = dict(vars(self))
-        if "_fitted" in state:
-            state["_fitted"] = {}
+        if "_memo" in state:
+            state["_memo"] = {}
         if hasattr(self, "replenishment_"):
             found = self.replenishment_
             state["replenishment_"] = replace(found, _given=found.projection)
@@ -796,9 +797,9 @@ class OrderPlan(BaseEstimator):
 
     def _training(self, impute: bool = True) -> TrainingSet:
         """Rows of the whole panel to learn from, made once."""
-        if ("training", impute) not in self._fitted:
-            self._fitted["training", impute] = self._training_set(self.panel_, impute=impute)
-        made: TrainingSet = self._fitted["training", impute]
+        if ("training", impute) not in self._memo:
+            self._memo["training", impute] = self._training_set(self.panel_, impute=impute)
+        made: TrainingSet = self._memo["training", impute]
         return made
 
     def _training_set(self, panel: Panel, **how: Any) -> TrainingSet:
@@ -816,10 +817,10 @@ class OrderPlan(BaseEstimator):
         """Fit a candidate to the whole panel, or take what was fitted at the same level before."""
         any_level = name in ("seasonal", "distribution")
         key = name, impute, None if any_level else round(float(cost.level), 9)
-        if key not in self._fitted:
+        if key not in self._memo:
             model = PanelModel(name, cost, self.random_state, self.n_jobs)
-            self._fitted[key] = model.fit(self._training(impute))
-        found: PanelModel = copy(self._fitted[key])
+            self._memo[key] = model.fit(self._training(impute))
+        found: PanelModel = copy(self._memo[key])
         found.cost = cost
         return found
 
@@ -1055,7 +1056,8 @@ class OrderPlan(BaseEstimator):
             costs = [Newsvendor.at_level(level) for level in levels]
             whole, *ends = (self._fit_model(name, True, cost).decide(*asked) for cost in costs)
             hidden = np.maximum(whole - usual, 0.0)
-        simpler = f"give more {self._unit}" if name == "seasonal" else "take a simpler model"
+        simpler = "take a simpler model (model='seasonal')"
+        simpler = f"give more {self._unit}" if name == "seasonal" else simpler
         for expected in (decided, usual + hidden):
             refuse_absurd(panel, series, expected, simpler)
         order = self._lots(decided, training)
@@ -1128,7 +1130,7 @@ class OrderPlan(BaseEstimator):
             n_jobs=self.n_jobs,
         )
         self.demand_forecast_: DemandForecast = model.fit(panel).ahead()
-        self._fitted["training", True] = model.training
+        self._memo["training", True] = model.training
         self._imputed = model.training.demand[panel.imputed] if model.training.imputed else None
         covers = self.rules_.whole("lead_time", panel.n_series) + self.rules_.whole(
             "review", panel.n_series
@@ -1154,12 +1156,12 @@ class OrderPlan(BaseEstimator):
 
     def _paths(self) -> Array:
         """Paths of demand; a plan that was loaded draws them when they are needed."""
-        if "paths" not in self._fitted:
+        if "paths" not in self._memo:
             with one_blas_thread():
                 drawn = self.demand_forecast_.paths(_N_PATHS, seed=self.random_state)
             drawn[:, :, self._closed] = 0.0
-            self._fitted["paths"] = drawn
-        paths: Array = self._fitted["paths"]
+            self._memo["paths"] = drawn
+        paths: Array = self._memo["paths"]
         return paths
 
     def _order(self) -> None:
@@ -1167,9 +1169,7 @@ class OrderPlan(BaseEstimator):
         assert self.supply is not None
         rules, n_series = self.rules_, self.panel_.n_series
         if not self.supply.costs_given:
-            costs = {"shortage": self.cost_.underage, "holding": self.cost_.overage}
-            waste = None if self.supply.waste is self.supply.holding else rules.waste
-            rules = rules.replace(**costs, waste=waste)
+            rules = rules.replace(shortage=self.cost_.underage, holding=self.cost_.overage)
         if rules.auto_lot:
             rules = rules.replace(lot=self.lot_)
         self.rules_ = rules
