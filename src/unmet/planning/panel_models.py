@@ -204,12 +204,10 @@ class TrainingSet:
                 low[out],
                 self._distribution_rows(self.look_back(self.panel, None), series[out], day[out]),
             )
-            least = self._least(sold, np.ones(sold.size, dtype=np.bool_)) / level
-            group = np.searchsorted(self._volumes, level)
-            spread = np.tile([0.1, 0.9], (sold.size, 1))
-            ends = self.distribution.above(columns, group, least, spread) * level[:, None]
-            ends = np.maximum(np.round(ends) if self._counted else ends, sold[:, None])
-            low[out], high[out] = ends.T
+            asked = self._censored_rows(columns, level, sold)
+            for found, at in ((low, 0.1), (high, 0.9)):
+                value = self.distribution.quantile(asked, at) * level
+                found[out] = np.maximum(np.round(value) if self._counted else value, sold)
         return low, high
 
     def usual_orders(self, series: Places) -> Array | None:
@@ -319,14 +317,17 @@ class TrainingSet:
         features, level = history.rows(series, day, np.minimum(gap, day + 1))
         return self._columns.transform(features), level
 
+    def _censored_rows(self, columns: Array, level: Array, sold: Array) -> Rows:
+        hidden = np.ones(sold.size)
+        least = self._least(sold, hidden > 0) / level
+        group = np.searchsorted(self._volumes, level)
+        return Rows(columns, least, SquaredError(), censored=hidden, series=group)
+
     def _drawn(
         self, distribution: PanelDistribution, columns: Array, level: Array, sold: Array
     ) -> Array:
         """Demand of sold-out days under the distribution, above the sales, (n_rows, VIEWS)."""
-        hidden = np.ones(sold.size)
-        least = self._least(sold, hidden > 0) / level
-        group = np.searchsorted(self._volumes, level)
-        rows = Rows(columns, least, SquaredError(), censored=hidden, series=group)
+        rows = self._censored_rows(columns, level, sold)
         drawn = distribution.sample(rows, VIEWS, self.seed + 1).T * level[:, None]
         return np.maximum(np.round(drawn), sold[:, None]) if self._counted else drawn
 
