@@ -1,6 +1,5 @@
 """Order rules are found where orders followed them, and nowhere else."""
 
-import json
 import math
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from ordering import mean_of_four, retail, sell
 from sklearn.base import clone
 
-from unmet.censoring.order_rule.detection import DetectedRule, OrderRule, OrderRuleDetection
+from unmet.censoring.order_rule import OrderRule, OrderRuleDetection
 from unmet.errors import InvalidInput
 
 DAYS = 560
@@ -150,7 +149,7 @@ def test_no_rule_is_found_in_demand_that_nothing_was_taken_from(kind):
     assert finding.rule_ is None
     assert np.isnan(finding.censored_).all()
     assert np.isnan(finding.order_).all()
-    assert min(found.p_corrected for found in finding.candidates_) > 0.001
+    assert min(found.p_value for found in finding.candidates_) > 0.001
 
 
 def test_many_small_series_together_do_not_make_a_rule():
@@ -166,7 +165,7 @@ def test_many_small_series_together_do_not_make_a_rule():
     assert all(found is None for found in finding.rules_.values())
 
 
-def test_orders_by_unseen_demand_leave_no_fingerprint():
+def test_orders_by_unseen_demand_leave_no_point_mass():
     demand = retail(np.random.default_rng(3), DAYS, 60)
     order = np.full(DAYS, np.inf)
     for day in range(28, DAYS):
@@ -229,11 +228,7 @@ def test_every_series_may_have_a_rule_of_its_own():
     assert (finding.rules_["mean"].factor, finding.rules_["more"].factor) == (1.15, 1.3)
     assert finding.rules_["maximum"].rule == "maximum of the last 4 same weekdays"
     assert finding.rule_.n_at == max(rule.n_at for rule in finding.rules_.values() if rule)
-    each = OrderRuleDetection(scope="each").fit(s, day, label)
-    assert each.rules_["mean"].series == "mean"
-    assert {found.series for found in each.candidates_} == set(policies)
-    common = OrderRuleDetection(scope="common").fit(s, day, label)
-    assert all(found.series is None for found in common.candidates_)
+    assert finding.rules_["more"].series == "more"
 
 
 def test_the_order_of_rows_makes_no_difference():
@@ -245,7 +240,7 @@ def test_the_order_of_rows_makes_no_difference():
     assert again.rules_ == finding.rules_
 
 
-@pytest.mark.parametrize("scale", [6.0, 0.01, 1 / 7.3, 1e6, 1e-200, 1e200])
+@pytest.mark.parametrize("scale", [6.0, 0.01, 1 / 7.3, 1e6])
 def test_units_make_no_difference(scale):
     sales, _ = sell(retail(np.random.default_rng(5), DAYS, 60), mean_of_four(1.15))
     finding = OrderRuleDetection(FEW).fit(sales, np.arange(DAYS))
@@ -292,7 +287,7 @@ def test_large_data_are_screened_and_reproducible():
     np.testing.assert_array_equal(first.order_, order)
 
 
-def test_a_fingerprint_prints_in_one_line_and_is_plain_data():
+def test_a_rule_prints_in_one_line():
     sales, _ = sell(retail(np.random.default_rng(6), DAYS, 60), mean_of_four(1.15, 6.0))
     found = OrderRuleDetection(FEW).fit(sales, np.arange(DAYS)).rule_
     text = str(found)
@@ -300,13 +295,11 @@ def test_a_fingerprint_prints_in_one_line_and_is_plain_data():
     assert text.startswith(
         "order = 1.15 × mean of the last 4 same weekdays, rounded up to a multiple of 6: accepted"
     )
-    assert repr(found) == f"<DetectedRule: {text}>"
-    assert DetectedRule(**json.loads(json.dumps(found.to_dict()))) == found
 
 
 def test_it_is_a_scikit_learn_estimator():
     rules = ["last week's value"]
-    finding = OrderRuleDetection(rules, [1, 6], level=0.01, exceptions=0.2, scope="each")
+    finding = OrderRuleDetection(rules, [1, 6], level=0.01, exceptions=0.2)
     copy = clone(finding)
     assert copy.get_params() == finding.get_params()
     assert finding.get_params()["rules"] is rules
@@ -327,10 +320,15 @@ def test_hardly_any_rows(s):
         ({"level": 0}, "level must be a number above 0 and below 1, got 0."),
         ({"level": "a"}, "level must be a number above 0 and below 1, got 'a'."),
         ({"exceptions": 1}, "exceptions must be a number of at least 0 and below 1, got 1."),
-        ({"scope": "all"}, "scope must be 'auto', 'common' or 'each', got 'all'."),
+        ({"lots": "six"}, "lots must be \"auto\" or positive numbers, got 'six'."),
+        ({"lots": []}, "lots must be positive numbers, or 0 for orders that are not rounded, got"),
+        ({"lots": [6, -1]}, "lots must be positive numbers, or 0 for orders that are not rounded"),
+        ({"rules": "mean"}, "rules must be \"auto\" or a list of rules, got 'mean'."),
+        ({"rules": []}, "rules must hold at least one rule, got none."),
+        ({"rules": ["mean of 4"]}, "rules must hold OrderRule or names such as"),
     ],
 )
 def test_wrong_parameters(parameters, sentence):
     with pytest.raises(InvalidInput) as caught:
         OrderRuleDetection(**parameters).fit([1.0, 2.0], [0, 1])
-    assert str(caught.value) == sentence
+    assert str(caught.value).startswith(sentence)

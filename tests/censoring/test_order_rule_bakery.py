@@ -1,10 +1,10 @@
-"""Real demand: the order_rule of a rule on real bakery demand, and none without a rule."""
+"""Real demand: the point mass of a rule on real bakery demand, and none without a rule."""
 
 import numpy as np
 import pytest
 from ordering import mean_of_four, sell
 
-from unmet.censoring.order_rule.detection import OrderRuleDetection
+from unmet.censoring.order_rule import OrderRuleDetection
 from unmet.data import load_bakery, load_yaz
 
 
@@ -47,7 +47,7 @@ def test_nothing_is_found_in_the_demand_itself():
 def test_nothing_is_found_in_any_series():
     table = load_bakery()
     label = (table["store"] * 1000 + table["product"]).to_numpy()
-    finding = OrderRuleDetection(scope="each").fit(table["demand"], table["date"], label)
+    finding = OrderRuleDetection().fit(table["demand"], table["date"], label)
     assert len(finding.rules_) == 105
     assert not finding.accepted_, finding.rule_
     assert max(found.z for found in finding.candidates_) < 4

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from unmet.censoring.audited import AuditedBand
     from unmet.censoring.latent.band import LatentBand, fit_censoring
     from unmet.censoring.model import Candidate, CensoringModel, Diagnosis
-    from unmet.censoring.order_rule.detection import DetectedRule, OrderRuleDetection
-    from unmet.censoring.order_rule.rules import OrderRule
+    from unmet.censoring.order_rule import DetectedRule, OrderRule, OrderRuleDetection
     from unmet.censoring.rule import BandRule, FixedBand
     from unmet.censoring.searched import SearchedBand
 
@@ -46,8 +45,7 @@ __getattr__ = names_of(
     {
         "unmet.censoring.audited": "AuditedBand",
         "unmet.censoring.model": "CensoringModel Diagnosis Candidate",
-        "unmet.censoring.order_rule.detection": "DetectedRule OrderRuleDetection",
-        "unmet.censoring.order_rule.rules": "OrderRule",
+        "unmet.censoring.order_rule": "DetectedRule OrderRule OrderRuleDetection",
         "unmet.censoring.latent.band": "LatentBand fit_censoring",
         "unmet.censoring.rule": "BandRule FixedBand",
         "unmet.censoring.searched": "SearchedBand",

@@ -6,51 +6,6 @@ them; here is what could have been chosen otherwise.
 
 from __future__ import annotations
 
-# --- order_rule: which order rule the observations betray
-
-#: Typical observations of more units than this are measured or computed, not counted.
-MAX_UNITS = 1e5
-#: Share of the observations that must be multiples of a unit.
-ON_UNIT = 0.9
-#: The same for a pack of units: a few values may all be multiples by chance, so it needs more.
-ON_PACK = 0.98
-#: Orders that are not rounded are tried if this share of the observations is off the unit.
-OFF_UNIT = 0.005
-#: Lots that are tried beside the unit; each costs a search over all rules.
-MAX_LOTS = 4
-#: Histogram that rules out groups without a sort: finer is closer and takes more memory.
-HISTOGRAM_CELLS = 128
-#: Groups for which such histograms are kept in memory.
-MAX_GROUPS_OF_HISTOGRAMS = 20_000
-#: A rounder factor is preferred if it loses no more than this share of the rows at the order.
-ROUNDER_LOSS = 0.005
-#: A factor so near to one with two decimals (a share of it) may be that one on a computer.
-NEARLY_ROUND = 0.002
-#: More rows than this do not sharpen the choice between candidates; the best few see all rows.
-ROWS_TO_SCREEN = 40_000
-#: Those best few.
-REFINED = 6
-#: No p-value survives the correction with fewer rows at the order.
-MIN_AT = 8
-#: Weeks to either side whose mean is the level that a row is compared with.
-WEEKS_AROUND = 8
-#: What is left of the unknown starting value when smoothing is taken at its word.
-STARTING_SHARE = 0.05
-#: A hazard above the order is taken from no fewer rows.
-MIN_ABOVE = 10
-#: If nearly nothing stays below its order, the series computes itself: growth, not censoring.
-MIN_BELOW = 5
-SHARE_BELOW = 0.02
-#: Median shortfall below the order, in standard deviations of a Poisson variable of its size.
-LEAST_SHORTFALL = 0.4
-#: Mean squared difference of neighbours, 1 for Poisson counts. A demand that moves by one unit a
-#: day looks like an order of yesterday's value and one.
-LEAST_UNREST = 0.25
-#: A series leaves the common rule if what it shows is less likely than this under the rule.
-UNLIKELY = 0.01
-#: It must be sold out at least this part as often as all series together, but for chance.
-SUPPORT = 1 / 3
-
 # --- plots of a diagnosis
 
 #: Levels in the order in which they claim their place on the axis.

@@ -49,7 +49,7 @@ from unmet.censoring.latent.unidentified import (
     left_over,
 )
 from unmet.censoring.model import CensoringModel, Choice, Deferred, Diagnosis, Identified
-from unmet.censoring.order_rule.detection import OrderRuleDetection
+from unmet.censoring.order_rule import OrderRuleDetection
 from unmet.censoring.rule import BandRule
 from unmet.costs import Cost, PiecewiseLinearCost, SquaredError
 from unmet.errors import InvalidInput, SolverFailure, Unsupported

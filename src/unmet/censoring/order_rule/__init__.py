@@ -1,1 +1,0 @@
-"""Orders that followed a rule on past observations, and the flags they leave."""
