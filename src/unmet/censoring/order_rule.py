@@ -155,7 +155,7 @@ def read_rules(rules: Any) -> Sequence[OrderRule]:
     if isinstance(rules, str) or not isinstance(rules, Iterable):
         raise InvalidInput(f'rules must be "auto" or a list of rules, got {rules!r:.60}.')
     known = {rule.name: rule for rule in DEFAULT_RULES}
-    chosen = [known.get(rule, rule) if isinstance(rule, str) else rule for rule in rules]
+    chosen: list[Any] = [known.get(rule, rule) if isinstance(rule, str) else rule for rule in rules]
     wrong = [rule for rule in chosen if not isinstance(rule, OrderRule)]
     if wrong:
         raise InvalidInput(
@@ -407,14 +407,14 @@ class OrderRuleDetection(BaseEstimator):
                 for index in np.flatnonzero(each.rank[:-1] > rank):
                     own[index] = each
                 rank = np.maximum(rank, each.rank[:-1])
-            for index, (code, candidate) in enumerate(zip(rest, own, strict=True)):
+            for number, (code, candidate) in enumerate(zip(rest, own, strict=True)):
                 assert candidate is not None
-                detected = read_off(candidate, index, labels[code])
+                detected = read_off(candidate, number, labels[code])
                 self.candidates_.append(detected)
                 if detected.accepted:
                     self.rules_[labels[code]] = detected
                     factor = found.setdefault(candidate, np.full(len(labels), np.nan))
-                    factor[code] = candidate.factor[index]
+                    factor[code] = candidate.factor[number]
         accepted = [each for each in self.rules_.values() if each is not None]
         self.accepted_ = bool(accepted)
         self.rule_ = max(accepted, key=lambda each: each.n_at, default=None)
@@ -515,9 +515,8 @@ class Histories:
     @cached_property
     def repeats(self) -> Mask:
         """Whether an observation is that of the day before, or of the same weekday before."""
-        return np.logical_or(
-            *(self.s == self.before(self.s, 1, weekly) for weekly in (True, False))
-        )
+        day_before, week_before = (self.before(self.s, 1, weekly) for weekly in (False, True))
+        return np.asarray((self.s == day_before) | (self.s == week_before))
 
     @cached_property
     def local_level(self) -> Array:
@@ -882,7 +881,7 @@ class _Candidate:
         who, gap, size = group[rows], gap[rows], order[rows]
 
         def count(mask: Mask) -> Array:
-            return np.bincount(who, weights=mask, minlength=n_groups)
+            return np.bincount(who, weights=mask, minlength=n_groups).astype(np.float64)
 
         at, above, below = gap == 0, gap > 0, gap < 0
         self.n_rows = np.bincount(who, minlength=n_groups).astype(np.float64)
