@@ -8,14 +8,13 @@ import numpy as np
 
 from unmet.arrays import Band
 from unmet.costs import Newsvendor
-from unmet.solvers.blocks.screening import Sorted
-from unmet.solvers.blocks.solve import solve_blocks
 from unmet.solvers.blocks.source import BlockSource, RowBlock, read_sample
+from unmet.solvers.exact.solve import solve_blocks
 from unmet.solvers.problem import HingeProblem
 
 
 class Watched(BlockSource):
-    """Blocks of arrays; counts reads and the rows that results carry."""
+    """Blocks of arrays; counts reads."""
 
     def __init__(self, X, s, weight=None, *, block_rows=3000, order=None, known=True):
         self.n_features = X.shape[1]
@@ -28,7 +27,6 @@ class Watched(BlockSource):
         if order is not None:
             self.parts = [self.parts[place] for place in order]
         self.reads = 0
-        self.carried = []
 
     def blocks(self):
         for number, part in enumerate(self.parts):
@@ -36,11 +34,7 @@ class Watched(BlockSource):
 
     def run(self, task):
         self.reads += 1
-        self.carried.append(0)
-        for result in super().run(task):
-            if isinstance(result, Sorted):
-                self.carried[-1] += len(result.near) + sum(map(len, result.rows))
-            yield result
+        return super().run(task)
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,7 @@ class Evaluated:
         return HingeProblem(np.ascontiguousarray(X[kept]), kinks, **penalties)
 
 
-def solve_watched(source, price, *, size, held=None, **penalties):
+def solve_watched(source, price, *, size, **penalties):
     """Solve over blocks from a sample of about so many rows."""
     sample = read_sample(source, size=size, in_memory=0)
-    return solve_blocks(source, price, sample, intercept=True, held_rows=held, **penalties)
+    return solve_blocks(source, price, sample, intercept=True, **penalties)

@@ -17,8 +17,6 @@ from unmet.costs.hinge import Kinks
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.problem import HingeProblem
 
-FORMS = ("primal", "dual")
-
 
 def problem(features, sales, alpha, band=None, weight=None, **options) -> HingeProblem:
     weight = np.ones(len(sales)) if weight is None else weight
@@ -45,21 +43,19 @@ def by_hand(alpha, low, high, decisions, sales):
 
 
 class TestEnumeration:
-    @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("alpha", [0.15, 0.85])
-    def test_constant_decision_is_the_best_of_all_kinks(self, form, alpha):
+    def test_constant_decision_is_the_best_of_all_kinks(self, alpha):
         sales = retail(0, 31, 1)[1]
         low, high = 0.5, 4.0
         candidates = [s + edge for s in sales for edge in (low, high)]
         best = min(by_hand(alpha, low, high, [c] * 31, sales) for c in candidates)
         bare = problem(np.empty((31, 0)), sales, alpha, Band(low, high))
-        solution = solve_highs(bare, form=form)
+        solution = solve_highs(bare)
         assert solution.objective == pytest.approx(best, rel=1e-10)
         assert min(abs(solution.intercept - c) for c in candidates) < 1e-9
 
-    @pytest.mark.parametrize("form", ["primal", "dual"])
     @pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (0.3, 2.0)])
-    def test_line_is_the_best_through_any_two_kinks(self, form, low, high):
+    def test_line_is_the_best_through_any_two_kinks(self, low, high):
         features, sales = retail(1, 11, 1)
         x = features[:, 0]
         edges = [(x[i], sales[i] + e) for i in range(11) for e in {low, high}]
@@ -70,7 +66,7 @@ class TestEnumeration:
                 line = b1 + slope * (x - x1)
                 best = min(best, by_hand(0.8, low, high, line, sales))
         band = Band(low, high) if high else None
-        solution = solve_highs(problem(features, sales, 0.8, band), form=form)
+        solution = solve_highs(problem(features, sales, 0.8, band))
         assert solution.objective == pytest.approx(best, rel=1e-10)
 
 
@@ -87,13 +83,12 @@ class TestScikitLearn:
         assert solution.intercept == pytest.approx(theirs.intercept_, rel=1e-6)
         assert solution.objective <= ours.objective(theirs.coef_, theirs.intercept_) * (1 + 1e-12)
 
-    @pytest.mark.parametrize("form", ["primal", "dual"])
-    def test_lasso(self, form):
+    def test_lasso(self):
         # scikit-learn minimises the mean pinball loss + alpha · ‖θ‖₁: the same units as ours
         features, sales = retail(4, 90, 6)
         strength = 0.2
         theirs = QuantileRegressor(quantile=0.8, alpha=strength).fit(features, sales)
-        solution = solve_highs(problem(features, sales, 0.8, lasso=np.full(6, strength)), form=form)
+        solution = solve_highs(problem(features, sales, 0.8, lasso=np.full(6, strength)))
         assert solution.coefficients == pytest.approx(theirs.coef_, abs=1e-8)
         assert 0 < np.count_nonzero(solution.coefficients) < 6  # it selects, and exactly
 
@@ -141,9 +136,9 @@ def small_problems(draw) -> HingeProblem:
     return HingeProblem(features, Kinks(position, below, above), draw(st.booleans()), None, lasso)
 
 
-@given(small_problems(), st.sampled_from(["primal", "dual"]), st.integers(0, 2**31))
-def test_certificate_bounds_every_other_decision(small, form, seed):
-    solution = solve_highs(small, form=form)
+@given(small_problems(), st.integers(0, 2**31))
+def test_certificate_bounds_every_other_decision(small, seed):
+    solution = solve_highs(small)
     assert solution.gap <= 1e-9 * max(1.0, solution.objective)
     rng = np.random.default_rng(seed)
     bound = solution.objective - solution.gap - 1e-9

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from unmet.errors import SolverFailure
-from unmet.solvers import constants
 from unmet.solvers.exact import least_squares
 from unmet.solvers.exact.least_squares import solve_least_squares
 
@@ -72,7 +71,7 @@ def test_wide_sparse_features_are_left_to_iterations(monkeypatch, ridge):
     np.put_along_axis(X, codes, 1.0, axis=1)  # two one-hot blocks: rank 59 with an intercept
     t = generator.normal(size=60)[codes].sum(axis=1) + generator.normal(size=400)
     direct = solve_least_squares(X, t, ridge=ridge)
-    monkeypatch.setattr(constants, "SQUARES_COLUMNS", 10)
+    monkeypatch.setattr(least_squares, "DENSE_ENTRIES", 10)
     iterated = solve_least_squares(sparse.csr_array(X), t, ridge=ridge)
     assert iterated.method == "lsmr"
     assert np.isnan(iterated.gap)
@@ -83,14 +82,13 @@ def test_wide_sparse_features_are_left_to_iterations(monkeypatch, ridge):
 
 
 def test_iterations_that_do_not_converge_are_reported(monkeypatch):
-    monkeypatch.setattr(constants, "SQUARES_COLUMNS", 0)
-    monkeypatch.setattr(least_squares, "lsmr", lambda *_, **__: (np.zeros(1), 7, 120, 0))
-    with pytest.raises(SolverFailure, match="did not converge in 120 iterations"):
+    monkeypatch.setattr(least_squares, "DENSE_ENTRIES", 0)
+    monkeypatch.setattr(least_squares, "lsmr", lambda *_, **__: (np.zeros(2), 7, 140, 0))
+    with pytest.raises(SolverFailure, match="did not converge in 140 iterations"):
         solve_least_squares(sparse.csr_array(np.eye(3)[:, :1]), np.arange(3.0))
 
 
-@pytest.mark.parametrize("n_rows", [15, 60, 7000])
-@pytest.mark.parametrize("ridge", [0.0, 1e-3])
+@pytest.mark.parametrize(("n_rows", "ridge"), [(15, 0.0), (60, 0.0), (60, 1e-3), (7000, 1e-3)])
 def test_dependent_columns_a_mistyped_cell_and_units_far_apart(n_rows, ridge):
     """Numbers of which normal equations make nothing: the answer has the cost of plain QR."""
     generator = np.random.default_rng(4)

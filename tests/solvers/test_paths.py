@@ -7,10 +7,10 @@ import pytest
 from small_problems import band_kinks, categorical, dense_data, one_hot
 
 from unmet.solvers.exact.highs import solve_highs
-from unmet.solvers.exact.interior_point import KinkOrder, Operator, solve_hinges
+from unmet.solvers.exact.interior_point import Operator, follow_central_path
 from unmet.solvers.exact.path import solve_path
 from unmet.solvers.exact.solve import solve_exact
-from unmet.solvers.problem import HingeProblem, Hinges, Scale
+from unmet.solvers.problem import HingeProblem, Hinges
 
 
 @pytest.mark.parametrize("data", [categorical(), dense_data(800, 5)], ids=["repeated", "distinct"])
@@ -50,11 +50,11 @@ def test_certificate_sees_a_dual_residual_even_on_the_kinks():
     rows = np.ones((4, 1))
     weight = np.full(4, 0.25)
     hinges = Hinges(np.zeros(4), 0.9 * weight, 0.1 * weight, weight)
-    found = solve_hinges(
-        Operator(rows, KinkOrder()),
+    found = follow_central_path(
+        Operator(rows),
         hinges,
         np.zeros(1),
-        Scale(0.0, 10.0),
+        (0.0, 10.0),
         linear=np.array([-0.5]),
         constant=1.0,
     )

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -202,8 +202,7 @@ def _kinks(
         yield distance, slopes[place + 1] - slopes[place]
 
 
-@dataclass(frozen=True)
-class Kinks:
+class Kinks(NamedTuple):
     """Hinges that sum to one cost per row.
 
     Row i of the data costs ::

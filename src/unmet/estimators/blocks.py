@@ -19,8 +19,8 @@ from unmet.costs.hinge import Kinks
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import ChosenBand, check_used, choose_bands
 from unmet.rows import Rows, check_sizes
-from unmet.solvers.blocks.solve import solve_blocks
 from unmet.solvers.blocks.source import BlockSource, RowBlock, read_sample
+from unmet.solvers.exact.solve import solve_blocks
 from unmet.solvers.problem import Solution
 
 if TYPE_CHECKING:

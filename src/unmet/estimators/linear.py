@@ -38,9 +38,10 @@ from unmet.solvers.descent.minibatch import (
     one_epoch,
     solve_minibatch,
 )
+from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.least_squares import solve_least_squares
 from unmet.solvers.exact.path import solve_path
-from unmet.solvers.exact.solve import solve_exact, solve_program
+from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.losses import Units
 from unmet.solvers.problem import HingeProblem, Solution
 from unmet.validation import Instance, Maybe, Number, OneOf, TrueOrFalse, read_parameters
@@ -128,7 +129,7 @@ class LinearMethod:
             rows.features, rows.kinks(), self.fit_intercept, *self._penalties(rows)
         )
         if self.solver == "highs":
-            return solve_program(problem)
+            return solve_highs(problem)
         return solve_exact(problem, tolerance=self.tolerance)
 
     def solve_each(self, several: Sequence[Rows]) -> list[Solution]:

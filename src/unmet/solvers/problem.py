@@ -90,13 +90,12 @@ class Solution:
     method: str
 
 
-# --- The same as the interior point sees it: a list of hinges, and their scale.
+# --- The same as the interior point sees it: a list of hinges.
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Hinges:
+class Hinges(NamedTuple):
     """One entry per kink: its slopes (of positive sum) and the weight of its row."""
 
     position: Array
@@ -106,21 +105,4 @@ class Hinges:
 
     def take(self, index: NDArray[np.intp]) -> Hinges:
         """Return some of the kinks."""
-        return Hinges(
-            self.position[index], self.below[index], self.above[index], self.weight[index]
-        )
-
-
-class Scale(NamedTuple):
-    """What is small for a problem, and what is far.
-
-    Attributes
-    ----------
-    smallest : float
-        The gap is relative to the objective, but never to less than this.
-    reach : float
-        How far decisions might reasonably move: the spread of the observations.
-    """
-
-    smallest: float
-    reach: float
+        return Hinges(*(each[index] for each in self))

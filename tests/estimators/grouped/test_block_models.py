@@ -9,15 +9,14 @@ from sklearn.base import clone
 
 from unmet import Band, BoostedDecision, LatentBand, LinearDecision, Newsvendor, SquaredError
 from unmet.errors import InvalidInput, Unsupported
-from unmet.solvers import constants
-from unmet.solvers.blocks import ArrayBlocks
+from unmet.solvers.blocks import ArrayBlocks, source
 
 
 @pytest.fixture
 def small_memory(monkeypatch):
     """Let sixty thousand entries be all that fits."""
-    monkeypatch.setattr(constants, "SAMPLE_ENTRIES", 60_000)
-    monkeypatch.setattr(constants, "SAMPLE_ROWS", 4000)
+    monkeypatch.setattr(source, "SAMPLE_ENTRIES", 60_000)
+    monkeypatch.setattr(source, "SAMPLE_ROWS", 4000)
 
 
 def data(n=30_000, seed=0):

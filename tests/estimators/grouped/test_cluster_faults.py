@@ -24,8 +24,7 @@ import pytest
 from unmet import GroupedDecision, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.estimators.grouped import fitting
-from unmet.solvers import constants
-from unmet.solvers.blocks import DaskBlocks
+from unmet.solvers.blocks import DaskBlocks, source
 from unmet.solvers.blocks import dask as ours
 from unmet.solvers.blocks.dask import LostCluster, faults_of, result_of
 
@@ -45,8 +44,8 @@ def data(n=6000):
 @pytest.fixture(autouse=True)
 def small_memory(monkeypatch):
     """Keep the client from fetching all rows."""
-    monkeypatch.setattr(constants, "SAMPLE_ENTRIES", 15_000)
-    monkeypatch.setattr(constants, "SAMPLE_ROWS", 2000)
+    monkeypatch.setattr(source, "SAMPLE_ENTRIES", 15_000)
+    monkeypatch.setattr(source, "SAMPLE_ROWS", 2000)
 
 
 # --- What is said.

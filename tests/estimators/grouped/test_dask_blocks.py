@@ -18,8 +18,7 @@ from sklearn.base import clone
 
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.solvers import constants
-from unmet.solvers.blocks import DaskBlocks
+from unmet.solvers.blocks import DaskBlocks, source
 
 MODEL = LinearDecision(Newsvendor(underage=7, overage=2), Band(0.3, 1.5))
 
@@ -27,8 +26,8 @@ MODEL = LinearDecision(Newsvendor(underage=7, overage=2), Band(0.3, 1.5))
 @pytest.fixture
 def small_memory(monkeypatch):
     """Keep the client from fetching all rows."""
-    monkeypatch.setattr(constants, "SAMPLE_ENTRIES", 15_000)
-    monkeypatch.setattr(constants, "SAMPLE_ROWS", 2000)
+    monkeypatch.setattr(source, "SAMPLE_ENTRIES", 15_000)
+    monkeypatch.setattr(source, "SAMPLE_ROWS", 2000)
 
 
 def data(n=12_000):
@@ -105,8 +104,8 @@ def source_of(kind, X, s, folder):
 def test_coefficients_are_those_of_rows_in_memory(kind, n_rows, tmp_path, monkeypatch):
     """Rows that travel between processes lie elsewhere in memory in every pass."""
     if n_rows < 400_000:
-        monkeypatch.setattr(constants, "SAMPLE_ENTRIES", 60_000)
-        monkeypatch.setattr(constants, "SAMPLE_ROWS", 2000)
+        monkeypatch.setattr(source, "SAMPLE_ENTRIES", 60_000)
+        monkeypatch.setattr(source, "SAMPLE_ROWS", 2000)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 6))
     s = 20 + X @ [1.0, 2, 3, 4, 5, 6] + rng.gamma(2, 1, n_rows)

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 from unmet.lazily import names_of
 
 if TYPE_CHECKING:
-    from unmet.solvers.blocks.arrays import ArrayBlocks
     from unmet.solvers.blocks.dask import DaskBlocks
-    from unmet.solvers.blocks.source import BlockSource, RowBlock
+    from unmet.solvers.blocks.source import ArrayBlocks, BlockSource, RowBlock
 
 __all__ = ["ArrayBlocks", "BlockSource", "DaskBlocks", "RowBlock"]
 
 __getattr__ = names_of(
     __name__,
     {
-        "unmet.solvers.blocks.arrays": "ArrayBlocks",
         "unmet.solvers.blocks.dask": "DaskBlocks",
-        "unmet.solvers.blocks.source": "BlockSource RowBlock",
+        "unmet.solvers.blocks.source": "ArrayBlocks BlockSource RowBlock",
     },
 )

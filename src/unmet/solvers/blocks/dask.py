@@ -16,13 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from unmet.errors import InvalidInput, MissingPackage, SolverFailure, UnmetError
-from unmet.solvers.blocks.arrays import given, read_names
-from unmet.solvers.blocks.source import (
-    BlockSource,
-    Result,
-    RowBlock,
-    dense,
-)
+from unmet.solvers.blocks.source import BlockSource, Result, RowBlock, dense, given, read_names
 
 _GLANCE = 1.0  # seconds between looks whether all workers are alive
 _ALONE = 300.0  # seconds without any worker: a cluster that grows on demand takes some to begin

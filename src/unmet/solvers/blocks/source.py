@@ -20,13 +20,16 @@ from scipy import sparse
 
 from unmet.errors import InvalidInput
 from unmet.rows import SIZES
-from unmet.solvers import constants
+from unmet.validation import WholeNumber
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Result = TypeVar("Result")
 
-_SEED = 20_211
+SAMPLE_ENTRIES = 40_000_000
+"""Entries of the features that a sample of blocks may hold in memory: 320 MB."""
+SAMPLE_ROWS = 50_000
+"""Rows that it holds at least."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,125 @@ class BlockSource(ABC):
         return sum(self.run(len))
 
 
+class ArrayBlocks(BlockSource):
+    """Rows of arrays, a block at a time; nothing is copied as a whole.
+
+    Parameters
+    ----------
+    features : array of shape (n_rows, n_features)
+        NumPy, also memory-mapped (``numpy.load(path, mmap_mode="r")``), or scipy.sparse.
+    observed : array of shape (n_rows,)
+        The observations s.
+    weight, underage, overage, censored : array of shape (n_rows,), optional
+        As `LinearDecision.fit` takes them.
+    low, high : array of shape (n_rows,), optional
+        Ends of the band, row by row.
+    names : sequence of str, optional
+        Names of the features.
+    block_rows : int, default=65536
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet.solvers.blocks import ArrayBlocks
+    >>> generator = np.random.default_rng(0)
+    >>> x = generator.uniform(size=(1000, 2))
+    >>> source = ArrayBlocks(x, 5 + x @ [2, 1] + generator.normal(size=1000), block_rows=300)
+    >>> model = LinearDecision(Newsvendor(underage=9, overage=1)).fit(source)
+    >>> bool(model.solution_.gap <= 1e-9 * model.solution_.objective), model.solution_.passes
+    (True, 1.0)
+    """
+
+    def __init__(
+        self,
+        features: Any,
+        observed: Any,
+        *,
+        weight: Any = None,
+        underage: Any = None,
+        overage: Any = None,
+        low: Any = None,
+        high: Any = None,
+        censored: Any = None,
+        names: Sequence[str] | None = None,
+        block_rows: int = 65_536,
+    ) -> None:
+        self.features = _read_features(features)
+        self.n_rows, self.n_features = self.features.shape
+        columns = given(
+            observation=observed,
+            weight=weight,
+            low=low,
+            high=high,
+            underage=underage,
+            overage=overage,
+            censored=censored,
+        )
+        self.columns = {name: self._read_column(name, each) for name, each in columns.items()}
+        self.names = read_names(names, self.n_features)
+        self.block_rows = WholeNumber(1)("block_rows", block_rows)
+
+    def blocks(self) -> Iterator[RowBlock]:
+        """Yield views, or copies of sparse rows."""
+        assert self.n_rows is not None
+        for number, first in enumerate(range(0, self.n_rows, self.block_rows)):
+            part = slice(first, first + self.block_rows)
+            columns: dict[str, Any] = {
+                name: np.asarray(value[part], dtype=np.float64)
+                for name, value in self.columns.items()
+            }
+            features = self.features[part]
+            if not sparse.issparse(features):
+                features = np.asarray(features)
+                if features.dtype.kind in "biu":
+                    features = features.astype(np.float64)
+            yield RowBlock(features, number=number, **columns)
+
+    def _read_column(self, name: str, value: Any) -> Any:
+        column = value if isinstance(value, np.ndarray) else np.asarray(value)
+        if column.shape != (self.n_rows,):
+            raise InvalidInput(
+                f"{name} must have one entry per row, got shape {column.shape} "
+                f"for {self.n_rows} rows."
+            )
+        if column.dtype.kind not in "biuf":
+            raise InvalidInput(f"{name} must hold numbers, got entries of type {column.dtype}.")
+        return column
+
+
+def given(**columns: Any) -> dict[str, Any]:
+    """Columns that are not None."""
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def _read_features(features: Any) -> Any:
+    matrix: Any = features
+    if sparse.issparse(features):
+        return sparse.csr_array(matrix, dtype=np.float64)
+    if not isinstance(features, np.ndarray):
+        features = np.asarray(features)
+    if features.ndim != 2 or not features.shape[1]:
+        raise InvalidInput(
+            f"features must have two dimensions, rows and columns, got shape {features.shape}."
+        )
+    if features.dtype.kind not in "biuf":
+        raise InvalidInput(f"features must hold numbers, got entries of type {features.dtype}.")
+    return features
+
+
+def read_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
+    """Names of the features, one each."""
+    if names is None:
+        return None
+    listed = tuple(str(name) for name in names)
+    if len(listed) != n_features:
+        raise InvalidInput(
+            f"names must have one entry per feature, got {len(listed)} for {n_features}."
+        )
+    return listed
+
+
 def dense(features: Any) -> Array:
     """Float64 array of features; not copied when it already is one."""
     matrix: Any = features
@@ -193,7 +315,7 @@ def _draw(rate: float, block: RowBlock) -> tuple[int, float, RowBlock]:
     total = float(len(block) if block.weight is None else block.weight.sum())
     if rate == 1.0:
         return len(block), total, block
-    generator = np.random.default_rng([_SEED, block.number])
+    generator = np.random.default_rng([20_211, block.number])
     drawn = np.flatnonzero(generator.random(len(block)) < rate)
     return len(block), total, block.take(drawn)
 
@@ -205,8 +327,8 @@ def sample_size(n_rows: int, n_features: int) -> int:
     m of the order (n·p^½)^(2/3), see `unmet.solvers.blocks.screening`.
     """
     best = 2 * (3 * np.sqrt(n_features + 1.0) * n_rows) ** (2 / 3)
-    most = max(constants.SAMPLE_ENTRIES // max(n_features, 1), 1)
-    return int(min(max(best, constants.SAMPLE_ROWS), most))
+    most = max(SAMPLE_ENTRIES // max(n_features, 1), 1)
+    return int(min(max(best, SAMPLE_ROWS), most))
 
 
 def read_sample(
@@ -226,7 +348,7 @@ def read_sample(
     if n_rows is None:
         n_rows, reads = source.count(), 2
     if in_memory is None:
-        in_memory = constants.SAMPLE_ENTRIES // (source.distance * max(width, 1))
+        in_memory = SAMPLE_ENTRIES // (source.distance * max(width, 1))
     wanted = n_rows if n_rows <= in_memory else size or sample_size(n_rows, width)
     rate = 1.0 if wanted >= n_rows else wanted / n_rows
     parts, total, counted = [], 0.0, 0

@@ -1,9 +1,5 @@
 """One exact solve in standardised coordinates: penalties, start, fixing of kinks, exact zeros.
 
-ℓ1 needs no machinery of its own: λ|θ_j| is a hinge at zero like any other, of a row e_j that reads
-off coefficient j alone. These rows add their weight to the diagonal of the normal matrix, which is
-the place where ridge stands too.
-
 Where kinks are many, only those are open whose side is in doubt. The others are lines, and what
 they prove is what is proved in `unmet.solvers.blocks.screening`: reduced gap plus cost of kinks on
 the wrong side.
@@ -11,33 +7,28 @@ the wrong side.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmet.costs.hinge import Kinks
-from unmet.solvers import constants
 from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.interior_point import (
-    Factorisation,
     InteriorPoint,
     Operator,
+    Scale,
     analytic_centre,
-    solve_hinges,
+    follow_central_path,
 )
-from unmet.solvers.problem import HingeProblem, Hinges, Scale, Solution
+from unmet.solvers.problem import HingeProblem, Hinges, Solution
 
 Array = NDArray[np.float64]
 
-# A loss is measured against the spread of the kinks when it is (nearly) zero: with a band that
-# holds everything there is no other scale.
-_NEGLIGIBLE = 1e-14
-_ROUNDING = 1e-17
-_INERT = 1e-15
-_EQUAL = 1e-12
-_NEGLIGIBLE_RIDGE = 1e-13  # a ridge that costs less than this share of the spread is left out
-_INSIDE = 0.999
+ACCEPTABLE_GAP = 1e-6
+"""Relative gap that is still handed back when rounding stops the iteration."""
+CLOSE_COST = 1e-9
+"""Share of the cost that exact zeros, or coefficients of least norm, may add."""
 
 
 def flat_hinges(kinks: Kinks) -> Hinges:
@@ -48,7 +39,7 @@ def flat_hinges(kinks: Kinks) -> Hinges:
     if not slope.min() > 0:
         # Kinks that cost nothing have no multiplier; a slope below rounding keeps them harmless.
         idle = slope.ravel() <= 0
-        inert = _INERT * float(slope.max())
+        inert = 1e-15 * float(slope.max())
         below, above = np.where(idle, inert, below), np.where(idle, inert, above)
         weight = np.where(weight > 0, weight, 2 * inert)
     return Hinges(kinks.position.ravel(), below, above, weight)
@@ -70,75 +61,30 @@ def scale_of(hinges: Hinges, tolerance: float) -> Scale:
             spreads.append(float(np.abs(position - position.mean()).mean()))
             largest.append(max(float(position.max()), -float(position.min())))
     reach = sum(spreads) / len(spreads)
-    size = min(sums) * max(_NEGLIGIBLE * reach, _ROUNDING * min(largest))
-    return Scale(max(size, 1e-290) / tolerance, reach)
+    # a cost of zero has no other scale than rounding of the spread, or of the kinks themselves
+    size = min(sums) * max(1e-14 * reach, 1e-17 * min(largest))
+    return max(size, 1e-290) / tolerance, reach
 
 
-def best_intercept(residual: Array, slope: Array, total_below: float) -> float:
-    """Minimise a sum of hinges over one common change of all decisions: a weighted quantile."""
-    order = np.argsort(residual)
-    climbed = np.cumsum(slope[order])
-    place = int(np.searchsorted(climbed, total_below))
-    return float(residual[order[min(place, len(order) - 1)]])
+def best_intercept(position: Array, slope: Array, total_below: float) -> float:
+    """Minimise a sum of hinges over one common decision: a weighted quantile."""
+    order = np.argsort(position)
+    place = int(np.searchsorted(np.cumsum(slope[order]), total_below))
+    return float(position[order[min(place, len(order) - 1)]])
 
 
-# --- ℓ1.
-
-
-class WithLasso(Operator):
-    """An operator followed by one row e_j for each penalised coefficient."""
-
-    def __init__(self, inner: Operator, n_inner: int, penalised: NDArray[np.intp]) -> None:
-        self.inner = inner
-        self.n_inner = n_inner
-        self.penalised = penalised
-        self.n_parameters = inner.n_parameters
-        self.n_coefficient_kinks = len(penalised)
-        self.correctors = inner.correctors
-
-    def decisions(self, theta: Array) -> Array:
-        """Return the decisions, then the penalised coefficients."""
-        return np.concatenate([self.inner.decisions(theta), theta[self.penalised]])
-
-    def moments(self, values: Array) -> Array:
-        """Return A'values."""
-        result = self.inner.moments(values[: self.n_inner])
-        result[self.penalised] += values[self.n_inner :]
-        return result
-
-    def leverage(self) -> Array:
-        """Return that of the decisions, and 1 for the coefficients."""
-        inner = np.broadcast_to(self.inner.leverage(), self.n_inner)
-        return np.concatenate([inner, np.ones(len(self.penalised))])
-
-    def subset(self, kinks: NDArray[np.intp]) -> WithLasso:
-        """Return the operator of some kinks; all coefficient rows must be among the last."""
-        inner = kinks[: len(kinks) - len(self.penalised)]
-        return WithLasso(self.inner.subset(inner), len(inner), self.penalised)
-
-    def factor(self, weights: Array, ridge: Array | None) -> Factorisation:
-        """Factor with the weights of the coefficient rows on the diagonal."""
-        diagonal = np.zeros(self.n_parameters) if ridge is None else ridge.copy()
-        diagonal[self.penalised] += weights[self.n_inner :]
-        return self.inner.factor(weights[: self.n_inner], diagonal)
-
-
-def add_lasso(operator: Operator, hinges: Hinges, lasso: Array | None) -> tuple[Operator, Hinges]:
-    """Append the hinges lasso_j |θ_j| to a problem."""
+def add_lasso(operator: Operator, hinges: Hinges, lasso: Array | None) -> Hinges:
+    """Append the hinges lasso_j |θ_j| to a problem; the operator learns of their rows."""
     if lasso is None or not lasso.any():
-        return operator, hinges
-    penalised = np.flatnonzero(lasso)
-    slopes = lasso[penalised]
+        return hinges
+    operator.penalised = np.flatnonzero(lasso)
+    operator.n_lasso = len(operator.penalised)
+    slopes = lasso[operator.penalised]
     # The barrier of all penalties together never outweighs that of the rows: a strong penalty
     # would otherwise start the rows much too close to their kinks.
     weight = slopes * min(2.0, float(hinges.weight.sum() / slopes.sum()))
-    joined = Hinges(
-        np.concatenate([hinges.position, np.zeros(len(penalised))]),
-        np.concatenate([hinges.below, slopes]),
-        np.concatenate([hinges.above, slopes]),
-        np.concatenate([hinges.weight, weight]),
-    )
-    return WithLasso(operator, len(hinges.position), penalised), joined
+    more = np.zeros(len(slopes)), slopes, slopes, weight
+    return Hinges(*map(np.concatenate, zip(hinges, more, strict=True)))
 
 
 def exact_zeros(theta: Array, dual: Array, lasso: Array | None) -> Array:
@@ -150,61 +96,12 @@ def exact_zeros(theta: Array, dual: Array, lasso: Array | None) -> Array:
     if lasso is None or not lasso.any():
         return theta
     penalised = np.flatnonzero(lasso)
-    inside = np.abs(dual[-len(penalised) :]) < _INSIDE * lasso[penalised]
+    inside = np.abs(dual[-len(penalised) :]) < 0.999 * lasso[penalised]
     rounded = theta.copy()
     rounded[penalised[inside]] = 0.0
     return rounded
 
 
-@dataclass(frozen=True)
-class FixedSigns:
-    """Penalties of coefficients that are too far from zero to reach it, as straight lines.
-
-    Their hinges are the far kinks of the penalty. Left open, they would be most of the cost of a
-    reduced problem, and its barrier would start much too wide for the near kinks.
-
-    Attributes
-    ----------
-    lasso, rest : ndarray of shape (n_parameters,)
-        All penalties, and those that stay hinges.
-    slope : ndarray of shape (n_parameters,)
-        lasso_j with the sign of θ_j where that is fixed, else 0.
-    cost : float
-        What these penalties cost at θ.
-    """
-
-    lasso: Array
-    rest: Array
-    slope: Array
-    cost: float
-
-    @classmethod
-    def of(cls, theta: Array, lasso: Array, distance: float) -> FixedSigns | None:
-        """Fix the signs of coefficients farther from zero than a distance; None if none is."""
-        far = (np.abs(theta) > distance) & (lasso > 0)
-        if not far.any():
-            return None
-        slope = np.where(far, np.copysign(lasso, theta), 0.0)
-        return cls(lasso, np.where(far, 0.0, lasso), slope, float(slope @ theta))
-
-    def complete(self, result: InteriorPoint) -> InteriorPoint:
-        """Give fixed coefficients their multipliers; unbounded if one has lost its sign.
-
-        The slope of a hinge that has become a line is its multiplier.
-        """
-        status = result.status if (self.slope * result.theta >= 0).all() else "unbounded"
-        penalised, open_ = np.flatnonzero(self.lasso), np.flatnonzero(self.rest)
-        n_rows = len(result.dual) - len(open_)
-        values = self.slope.copy()
-        values[open_] = result.dual[n_rows:]
-        dual = np.concatenate([result.dual[:n_rows], values[penalised]])
-        return replace(result, status=status, dual=dual)
-
-
-# --- A whole problem.
-
-
-@dataclass(frozen=True)
 class StandardProblem:
     """A hinge problem in standardised coordinates, with its penalties.
 
@@ -219,34 +116,18 @@ class StandardProblem:
     standard : Standardisation
     """
 
-    operator: Operator
-    hinges: Hinges
-    ridge: Array | None
-    lasso: Array | None
-    scale: Scale
-    standard: Standardisation
-
-    @classmethod
-    def of(
-        cls,
-        inner: Operator,
+    def __init__(
+        self,
+        operator: Operator,
         hinges: Hinges,
         standard: Standardisation,
         penalties: tuple[Array | None, Array | None],
         tolerance: float,
-    ) -> StandardProblem:
-        """Join the rows to their raw penalties, ridge and lasso."""
-        scale = scale_of(hinges, tolerance)
-        ridge, lasso = standard.ridge(penalties[0]), standard.lasso(penalties[1])
-        if ridge is not None:
-            total = float(hinges.below.sum() + hinges.above.sum())
-            # without an intercept the coefficients must reach from 0 to the kinks, however close
-            # these are to each other
-            reach = scale.reach if standard.intercept else float(np.abs(hinges.position).max())
-            if float(ridge.sum()) * reach <= _NEGLIGIBLE_RIDGE * total:
-                ridge = None
-        operator, joined = add_lasso(inner, hinges, lasso)
-        return cls(operator, joined, ridge, lasso, scale, standard)
+    ) -> None:
+        self.standard, self.operator = standard, operator
+        self.scale, self.tolerance = scale_of(hinges, tolerance), tolerance
+        self.ridge, self.lasso = standard.penalties(*penalties)
+        self.hinges = add_lasso(operator, hinges, self.lasso)
 
     def value(self, theta: Array, residual: Array | None = None) -> float:
         """Objective at some parameters, whose residuals may be known already."""
@@ -265,109 +146,98 @@ class StandardProblem:
         """
         hinges, operator = self.hinges, self.operator
         slope = hinges.below + hinges.above
-        factor = operator.factor(slope, self.ridge)
-        starts = [factor.solve(operator.moments(slope * hinges.position))]
-        if self.ridge is not None or operator.n_coefficient_kinks:
+        starts = [operator.factor(slope, self.ridge)(operator.moments(slope * hinges.position))]
+        if self.ridge is not None or operator.n_lasso:
             starts.append(np.zeros_like(starts[0]))
         if self.standard.intercept:
-            rows = slice(len(slope) - operator.n_coefficient_kinks)
+            rows = slice(len(slope) - operator.n_lasso)
             below = float(hinges.below[rows].sum())
             for theta in starts:
                 residual = (hinges.position - operator.decisions(theta))[rows]
                 theta[-1] += best_intercept(residual, slope[rows], below)
         return starts[0] if len(starts) == 1 else min(starts, key=self.value)
 
-    def solve(self, theta: Array, tolerance: float, cautious: bool = False) -> InteriorPoint:
-        """Solve all kinks together."""
-        return solve_hinges(
-            self.operator,
-            self.hinges,
-            theta,
-            self.scale,
-            ridge=self.ridge,
-            tolerance=tolerance,
-            cautious=cautious,
-        )
-
-    def solve_open(self, theta: Array, tolerance: float, cautious: bool = False) -> InteriorPoint:
-        """Solve all kinks loosely, then only those whose side is still open.
-
-        A multiplier close to an end of its box says on which side its kink will stay. Kinks that
-        end up on the wrong side are opened; where the guess was poor, all are solved together.
-        """
-        operator, hinges = self.operator, self.hinges
-        first = self.solve(theta, constants.SHRINK_GAP, cautious)
-        share = (first.dual + hinges.below) / (hinges.below + hinges.above)
-        residual = operator.decisions(first.theta) - hinges.position
-        over = share >= 0.5
-        near = (share > constants.UNDECIDED) & (share < 1 - constants.UNDECIDED)
-        near |= over != (residual > 0)
-        near[len(near) - operator.n_coefficient_kinks :] = True
-        fewest = min(constants.OPEN_KINKS * operator.n_parameters, len(near) - 1)
-        if near.sum() <= fewest:  # too few would leave the problem unbounded
-            distance = np.abs(residual) / operator.leverage()
-            near |= distance <= np.partition(distance, fewest)[fewest]
-        theta, iterations = first.theta, first.iterations
-        for _ in range(constants.OPEN_ROUNDS):
-            if not operator.n_parameters < near.sum() <= constants.MAX_OPEN * len(near):
-                break
-            lines = np.where(over, hinges.above, -hinges.below)
-            lines[near] = 0.0
-            kinks = np.flatnonzero(near)
-            result = solve_hinges(
-                operator.subset(kinks),
-                hinges.take(kinks),
-                theta,
-                self.scale,
-                linear=operator.moments(lines),
-                ridge=self.ridge,
-                constant=float(lines @ residual),
-                tolerance=0.3 * tolerance,
-                cautious=cautious,
-            )
-            iterations += result.iterations
-            if result.status != "optimal":
-                break
-            theta = result.theta
-            residual = operator.decisions(theta) - hinges.position
-            flipped = ~near & (over != (residual > 0))
-            slope = hinges.below[flipped] + hinges.above[flipped]
-            gap = result.gap + float(slope @ np.abs(residual[flipped]))
-            objective = self.value(theta, residual)
-            if gap <= tolerance * max(abs(objective), self.scale.smallest):
-                dual = np.where(over, hinges.above, -hinges.below)
-                dual[near] = result.dual
-                if self.ridge is None and objective <= tolerance * self.scale.smallest:
-                    theta = analytic_centre(operator, hinges, theta)
-                settled = replace(result, theta=theta, objective=objective, gap=gap, dual=dual)
-                return replace(settled, iterations=iterations)
-            near |= flipped
-        result = self.solve(theta, tolerance, cautious)
-        return replace(result, iterations=result.iterations + iterations)
-
-    def minimise(self, tolerance: float) -> tuple[Solution, Array] | None:
-        """Solve, with shorter steps if the usual ones stall.
+    def minimise(self, share: float = 1.0) -> tuple[Solution, Array] | None:
+        """Solve to a share of the tolerance, with shorter steps if the usual ones stall.
 
         Returned with the solution are the multipliers of the rows' kinks; None if the gap is not
         acceptable.
         """
-        n_rows = len(self.hinges.position) - self.operator.n_coefficient_kinks
-        many = len(self.hinges.position) >= constants.SHRINK_KINKS
-        solve = self.solve_open if many else self.solve
-        start = self.start()
-        best: InteriorPoint | None = None
-        smallest = np.inf
-        for cautious in (False, True):
-            result = solve(start, tolerance, cautious)
-            if result.status == "optimal":
-                return self.solution(result), result.dual[:n_rows]
-            doubt = max(result.gap, result.residual)
-            if doubt < smallest:
-                best, smallest = result, doubt
-        if best is None:
-            return None
-        allowed = constants.ACCEPTABLE_GAP * max(abs(best.objective), self.scale.smallest)
-        return (self.solution(best), best.dual[:n_rows]) if smallest <= allowed else None
+        start, tolerance = self.start(), share * self.tolerance
+        result = self.fix_kinks(start, tolerance)
+        if result.status != "optimal":
+            other = self.fix_kinks(start, tolerance, cautious=True)
+            doubts = [max(each.gap, each.residual) for each in (result, other)]
+            if other.status == "optimal" or not doubts[0] <= doubts[1]:
+                result = other
+            allowed = ACCEPTABLE_GAP * max(abs(result.objective), self.scale[0])
+            if result.status != "optimal" and not min(doubts) <= allowed:
+                return None
+        n_rows = len(self.hinges.position) - self.operator.n_lasso
+        return self.solution(result), result.dual[:n_rows]
+
+    def fix_kinks(self, theta: Array, tolerance: float, cautious: bool = False) -> InteriorPoint:
+        """Solve all kinks; many of them loosely at first, then only those whose side is open.
+
+        A multiplier close to an end of its box says on which side its kink will stay. Kinks that
+        end up on the wrong side are opened; where the guess was poor, all are solved together.
+        """
+        operator, hinges, scale, ridge = self.operator, self.hinges, self.scale, self.ridge
+        n_kinks, iterations = len(hinges.position), 0
+        if n_kinks >= 20_000:
+            first = follow_central_path(
+                operator, hinges, theta, scale, ridge=ridge, tolerance=2e-3, cautious=cautious
+            )
+            theta, iterations = first.theta, first.iterations
+            share = (first.dual + hinges.below) / (hinges.below + hinges.above)
+            residual = operator.decisions(theta) - hinges.position
+            over = share >= 0.5
+            near = (share > 0.03) & (share < 0.97)
+            near |= over != (residual > 0)
+            near[n_kinks - operator.n_lasso :] = True
+            fewest = min(30 * operator.n_parameters, n_kinks - 1)
+            if near.sum() <= fewest:  # too few would leave the problem unbounded
+                distance = np.abs(residual) / operator.leverage()
+                near |= distance <= np.partition(distance, fewest)[fewest]
+            for _ in range(6):
+                if not operator.n_parameters < near.sum() <= 0.6 * n_kinks:
+                    break
+                lines = np.where(over, hinges.above, -hinges.below)
+                lines[near] = 0.0
+                kinks = np.flatnonzero(near)
+                result = follow_central_path(
+                    operator.subset(kinks),
+                    hinges.take(kinks),
+                    theta,
+                    scale,
+                    linear=operator.moments(lines),
+                    ridge=ridge,
+                    constant=float(lines @ residual),
+                    tolerance=0.3 * tolerance,
+                    cautious=cautious,
+                )
+                iterations += result.iterations
+                if result.status != "optimal":
+                    break
+                theta = result.theta
+                residual = operator.decisions(theta) - hinges.position
+                flipped = ~near & (over != (residual > 0))
+                slope = hinges.below[flipped] + hinges.above[flipped]
+                gap = result.gap + float(slope @ np.abs(residual[flipped]))
+                objective = self.value(theta, residual)
+                if gap <= tolerance * max(abs(objective), scale[0]):
+                    dual = np.where(over, hinges.above, -hinges.below)
+                    dual[near] = result.dual
+                    if ridge is None and objective <= tolerance * scale[0]:
+                        theta = analytic_centre(operator, hinges, theta)
+                    return result._replace(
+                        theta=theta, objective=objective, gap=gap, dual=dual, iterations=iterations
+                    )
+                near |= flipped
+        result = follow_central_path(
+            operator, hinges, theta, scale, ridge=ridge, tolerance=tolerance, cautious=cautious
+        )
+        return result._replace(iterations=result.iterations + iterations)
 
     def solution(self, result: InteriorPoint) -> Solution:
         """Return a result in raw coordinates, with exact zeros where ℓ1 made them."""
@@ -376,16 +246,16 @@ class StandardProblem:
         if zeros is not theta:
             value = self.value(zeros)
             worse = max(0.0, value - objective)
-            if worse <= constants.ZEROS_COST * abs(objective):
+            if worse <= CLOSE_COST * abs(objective):
                 theta, objective, gap = zeros, value, gap + worse
         return Solution(
             *self.standard.to_raw(theta),
-            objective,
-            gap,
-            result.residual,
-            result.iterations,
-            0.0,
-            "interior point",
+            objective=objective,
+            gap=gap,
+            residual=result.residual,
+            iterations=result.iterations,
+            passes=0.0,
+            method="interior point",
         )
 
 
@@ -398,90 +268,54 @@ def proved(
     """Evaluate an answer at its raw coefficients; None where the gap is not acceptable there.
 
     Columns that `standard` has left out get their coefficients. What the raw coefficients cost more
-    than those of the solve is part of the gap.
+    than those of the solve is part of the gap. A cost that is nothing beside that of the best
+    constant, or beside the observations (which may be equal but for rounding), needs no proof: no
+    sum of hinges is below zero.
     """
-    objective = problem.objective(solution.coefficients, solution.intercept)
-    found = _dearer(solution, solution.coefficients, solution.intercept, objective)
+    raw = solution.coefficients, solution.intercept
+    objective, nothing = problem.objective(*raw), -1.0
+    doubt = max(solution.gap, solution.residual)
+    doubt += max(0.0, objective - solution.objective)
+    certain = doubt <= max(tolerance, ACCEPTABLE_GAP) * objective
+    if not certain:
+        hinges, level = flat_hinges(problem.kinks), 0.0
+        slope = hinges.below + hinges.above
+        if problem.fit_intercept:
+            level = best_intercept(hinges.position, slope, float(hinges.below.sum()))
+        constant = problem.kinks.value(np.full(problem.features.shape[0], level))
+        size = abs(level) * float(slope.sum())
+        nothing = max(1e-8 * float(constant.sum()), 1e-12 * size)
+        if not objective <= nothing:
+            return None
     if standard is not None and standard.dependence is not None:
-        least = standard.with_least_norm(found.coefficients, found.intercept)
-        objective = problem.objective(*least)
-        if objective <= max((1 + constants.ZEROS_COST) * found.objective, _nothing(problem)):
-            found = _dearer(found, *least, objective)
-    share = max(tolerance, constants.ACCEPTABLE_GAP)
-    if not found.objective > 0:
-        return found
-    if max(found.gap, found.residual) + _digits(problem) <= share * found.objective:
-        return free_constant(problem) or found
-    if found.objective <= _rounding(problem, found):  # no sum of hinges is below zero
-        found = replace(found, gap=min(found.gap, found.objective), residual=0.0)
-        return free_constant(problem) or found
-    return None
-
-
-def _dearer(
-    solution: Solution, coefficients: Array, intercept: float, objective: float
-) -> Solution:
-    """Move a solution to other coefficients of nearly the same decisions."""
+        least = standard.with_least_norm(*raw)
+        value = problem.objective(*least)
+        if value <= max((1 + CLOSE_COST) * objective, nothing):
+            raw, objective = least, value
     gap = solution.gap + max(0.0, objective - solution.objective)
+    residual = solution.residual
+    if not certain:
+        gap, residual = min(gap, objective), 0.0
     return replace(
-        solution, coefficients=coefficients, intercept=intercept, objective=objective, gap=gap
+        solution,
+        coefficients=raw[0],
+        intercept=raw[1],
+        objective=objective,
+        gap=gap,
+        residual=residual,
     )
 
 
-def _digits(problem: HingeProblem) -> float:
-    """Bound rounding in a gap: where slopes differ by 1e12, it is all that light rows cost.
-
-    With an intercept multipliers sum to zero, and those of one sign to at most the smaller sum. No
-    decision need leave the range of the kinks.
-    """
-    kinks = problem.kinks
-    sums = float(kinks.below.sum()), float(kinks.above.sum())
-    most = 2 * min(sums) if problem.fit_intercept else sum(sums)
-    reach = float(kinks.position.max() - kinks.position.min())
-    return 0.5 * float(np.finfo(float).eps) * most * reach
-
-
-def _nothing(problem: HingeProblem) -> float:
-    """Cost that counts as none: beside that of the best constant, or beside the observations.
-
-    Observations that are equal but for rounding have no other scale than their size.
-    """
-    hinges, level = flat_hinges(problem.kinks), 0.0
-    slope = hinges.below + hinges.above
-    if problem.fit_intercept:
-        level = best_intercept(hinges.position, slope, float(hinges.below.sum()))
-    constant = problem.kinks.value(np.full(problem.features.shape[0], level))
-    size = abs(level) * len(slope) * float(np.median(slope))
-    return max(constants.NO_COST * float(constant.sum()), _EQUAL * size)
-
-
-def _rounding(problem: HingeProblem, solution: Solution) -> float:
-    """Cost that counts as none: also what the last digits of decisions cost, where that is little.
-
-    Features far from zero, or alike in nine digits, have coefficients whose terms cancel.
-    """
-    nothing, features, kinks = _nothing(problem), problem.features, problem.kinks
-    decision = features @ solution.coefficients + solution.intercept
-    terms = abs(features) @ np.abs(solution.coefficients) + abs(solution.intercept)
-    miss = 4 * np.finfo(float).eps * terms
-    dearer = np.maximum(kinks.value(decision + miss), kinks.value(decision - miss))
-    digits = float(np.maximum(dearer - kinks.value(decision), 0.0).sum())
-    return max(nothing, min(digits, 10 * nothing))
-
-
 def free_constant(problem: HingeProblem) -> Solution | None:
-    """One decision for all rows, if it costs nothing: then no penalty can change that.
-
-    In the middle of all such decisions.
-    """
+    """Return one decision for all rows that costs nothing, in the middle of all such; or None."""
     kinks, level = problem.kinks, 0.0
     for rows in (slice(100), slice(None)):  # where there is none, a few rows mostly show it
         position = kinks.position[:, rows]
         lowest = float(position.max(where=kinks.below[:, rows] > 0, initial=-np.inf))
         highest = float(position.min(where=kinks.above[:, rows] > 0, initial=np.inf))
         if problem.fit_intercept:
-            ends = [end for end in (lowest, highest) if np.isfinite(end)]
-            level = sum(end / len(ends) for end in ends)
+            ends = np.array([lowest, highest])
+            level = float(ends[np.isfinite(ends)].mean())
         if not lowest <= level <= highest:
             return None
     nothing = np.zeros(problem.features.shape[1])

@@ -2,32 +2,25 @@
 
 The training problem of `HingeProblem` without ridge is a linear program. Write every hinge, the
 ℓ1 penalty's among them, as a row a of the design with a position b and slopes l (below) and
-h (above). Both programs have the same optimum.
-
-*Primal* (LP.εLR with the constraints on u and o the right way round; as printed they are exchanged
-with respect to the weights, and the program optimises 1 − α)::
+h (above). The paper's program (LP.εLR with the constraints on u and o the right way round; as
+printed they are exchanged with respect to the weights, and the program optimises 1 − α) is ::
 
     minimise    Σ l u + Σ h o          over θ free, u ≥ 0, o ≥ 0
-    subject to  a'θ + u − o  =  b      where l > 0 and h > 0   (one kink: no band)
-                a'θ + u      ≥  b      where h = 0             (a band's lower edge, s + ε₂)
-                a'θ     − o  ≤  b      where l = 0             (a band's upper edge, s + ε₁)
+    subject to  a'θ + u  ≥  b,   a'θ − o  ≤  b
 
-The equality for two-sided kinks, instead of two inequalities as in the paper, halves the rows and
-the time; for one-sided kinks, where it would need an idle variable each, it takes 3 to 30 times
-longer (dual simplex on the store-10 data, 3,294 rows and 25 columns, as are the ratios below).
-
-*Dual*: a hinge is max { y (a'θ − b) : −l ≤ y ≤ h }, so that ::
+HiGHS is given its dual. A hinge is max { y (a'θ − b) : −l ≤ y ≤ h }, so that this is ::
 
     minimise  b'y   subject to  A'y = 0,  −l ≤ y ≤ h
 
-whose equality constraints, one per parameter, have θ as their multipliers. This is 8 to 14 times
-faster than the primal without a band, and as fast with a wide one.
+whose equality constraints, one per parameter, have θ as their multipliers. It is 8 to 14 times
+faster than the primal without a band, and as fast with a wide one (dual simplex on the store-10
+data, 3,294 rows and 25 columns).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +28,8 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.solvers import constants
+from unmet.solvers.exact.direct import proved
 from unmet.solvers.problem import HingeProblem, Solution
-from unmet.validation import OneOf
 
 Floats = NDArray[np.float64]
 Rows: TypeAlias = "sparse.csr_array[np.float64]"  # quoted: older SciPy cannot subscript it
@@ -183,10 +175,7 @@ def _scaled_columns(problem: HingeProblem) -> tuple[Rows, Floats, Floats]:
     return rows, centre, column
 
 
-Form = Literal["primal", "dual"]
-
-
-def solve_highs(problem: HingeProblem, *, form: Form = "dual") -> Solution:
+def solve_highs(problem: HingeProblem) -> Solution:
     """Solve a hinge problem as a linear program (LP.εLR, corrected) with HiGHS.
 
     Columns, kinks and slopes are scaled first, since HiGHS's tolerances are absolute; if the
@@ -197,8 +186,6 @@ def solve_highs(problem: HingeProblem, *, form: Form = "dual") -> Solution:
     ----------
     problem : HingeProblem
         With ``lasso``, without ``ridge``.
-    form : {"dual", "primal"}, default="dual"
-        Which of the two programs of this module's docstring HiGHS is given.
 
     Returns
     -------
@@ -210,7 +197,7 @@ def solve_highs(problem: HingeProblem, *, form: Form = "dual") -> Solution:
     Unsupported
         If the problem has a ridge penalty: that is a quadratic program.
     SolverFailure
-        If HiGHS stops without an optimum.
+        If HiGHS stops without an optimum, or one that it cannot prove.
 
     Examples
     --------
@@ -224,7 +211,6 @@ def solve_highs(problem: HingeProblem, *, form: Form = "dual") -> Solution:
     >>> round(solution.intercept, 9), round(solution.objective, 9)
     (7.0, 1.15)
     """
-    OneOf(*get_args(Form))("form", form)
     if problem.ridge is not None and np.any(problem.ridge > 0):
         raise Unsupported(
             "The solver 'highs' and a ridge penalty do not fit together, because SciPy's HiGHS "
@@ -239,70 +225,47 @@ def solve_highs(problem: HingeProblem, *, form: Form = "dual") -> Solution:
         if finer > 0.1 * unit:  # what is left is hardly smaller than before: nothing to gain
             break
         unit = finer
-        step, multipliers, used = _run(local, form)
+        step, multipliers, used = _run(local)
         point = program.with_zeros(point + unit * step, multipliers)
         iterations += used
         objective, gap, _ = program.certificate(point, multipliers)
-        if gap <= constants.HIGHS_GAP * objective:
+        if gap <= 1e-10 * objective:
             break
     objective, gap, residual = program.certificate(point, multipliers)
     if not n_parameters:
         gap = 0.0  # nothing to choose
-    coefficients, intercept = program.restore(point, problem.fit_intercept)
-    restored = problem.objective(coefficients, intercept)
-    # what rounding adds on the way back to the user's units is part of the gap
-    lost = max(0.0, restored - objective * program.slope)
-    return Solution(
-        coefficients=coefficients,
-        intercept=intercept,
-        objective=restored,
-        gap=gap * program.slope + lost,
+    solution = Solution(
+        *program.restore(point, problem.fit_intercept),
+        objective=objective * program.slope,
+        gap=gap * program.slope,
         residual=residual * program.slope,
         iterations=iterations,
         passes=2.0,  # one to build the program, one to evaluate the answer
-        method=f"highs-ds ({form})",
+        method="highs-ds",
     )
+    found = proved(problem, solution, None, 1e-10)
+    if found is None:
+        raise SolverFailure(
+            "HiGHS could not prove an answer for these features, costs and weights: use the "
+            "solver 'exact'."
+        )
+    return found
 
 
-def _run(program: HingeProgram, form: Form) -> tuple[Floats, Floats, int]:
+def _run(program: HingeProgram) -> tuple[Floats, Floats, int]:
     """Parameters, one multiplier per hinge, iterations; at the tightest tolerance that works."""
-    m, n_parameters = program.rows.shape
-    position, below, above = program.position, program.below > 0, program.above > 0
-    both, only_below, only_above = map(np.flatnonzero, (below & above, ~above, ~below))
-    arguments: dict[str, Any] = {
-        "c": position,
-        "A_eq": program.rows.T,
-        "b_eq": np.zeros(n_parameters),
-        "bounds": np.column_stack([-program.below, program.above]),
-    }
-    if form == "primal":  # variables in the order θ, u, o
-        underage, overage = (unit_rows(np.flatnonzero(side), m).T for side in (below, above))
-        full = sparse.hstack([program.rows, underage, -overage], format="csr")
-        slopes = program.below[below], program.above[above]
-        bounds = np.zeros((full.shape[1], 2))
-        bounds[:n_parameters, 0] = -np.inf
-        bounds[:, 1] = np.inf
-        arguments = {
-            "c": np.concatenate([np.zeros(n_parameters), *slopes]),
-            "A_eq": full[both],
-            "b_eq": position[both],
-            "A_ub": sparse.vstack([-full[only_below], full[only_above]], format="csr"),
-            "b_ub": np.concatenate([-position[only_below], position[only_above]]),
-            "bounds": bounds,
-        }
     message = ""
-    for tolerance in constants.HIGHS_TOLERANCES:
-        options = {f"{side}_feasibility_tolerance": tolerance for side in ("primal", "dual")}
-        result = linprog(**{**arguments, "method": "highs-ds", "options": options})
-        if result.status == 0 and form == "dual":
+    # HiGHS accepts none below 1e-10; the looser ones are for problems on which it gives up
+    for tolerance in (1e-10, 1e-9, 1e-7):
+        arguments: Any = {
+            "A_eq": program.rows.T,
+            "b_eq": np.zeros(program.rows.shape[1]),
+            "bounds": np.column_stack([-program.below, program.above]),
+            "options": {f"{side}_feasibility_tolerance": tolerance for side in ("primal", "dual")},
+        }
+        result = linprog(program.position, method="highs-ds", **arguments)
+        if result.status == 0:
             # θ are the multipliers: ∂(optimum)/∂(right-hand side)
             return np.asarray(result.eqlin.marginals), np.asarray(result.x), int(result.nit)
-        if result.status == 0:
-            # Multipliers are −∂(optimum)/∂b, hinge by hinge; ``linprog`` gives the derivatives.
-            multipliers = np.empty(m)
-            multipliers[both] = -result.eqlin.marginals
-            multipliers[only_below] = result.ineqlin.marginals[: len(only_below)]
-            multipliers[only_above] = -result.ineqlin.marginals[len(only_below) :]
-            return np.asarray(result.x[:n_parameters]), multipliers, int(result.nit)
         message = " ".join(str(result.message).split()).rstrip(".")
-    raise SolverFailure(f"HiGHS ({form} form) found no optimum: {message}.")
+    raise SolverFailure(f"HiGHS found no optimum: {message}.")

@@ -21,9 +21,10 @@ v and y from a Newton step leaves ::
 
 so the only linear algebra is one p × p matrix per iteration. Directions follow Mehrotra's
 predictor and second-order corrector, then, where factors are dear, up to three of Gondzio's
-centrality correctors on the same factor. If the corrected step is short, the second-order term
-is damped by the lengths of the predictor: on massively degenerate data (half of all sales exactly
-on a plane) the undamped one stalls.
+centrality correctors on the same factor; a direction is linear in the products p v and q o that it
+aims at, so a corrector only adds to these. If the corrected step is short, the second-order term is
+damped by the lengths of the predictor: on massively degenerate data (half of all sales exactly on a
+plane) the undamped one stalls.
 
 **Start.** For any θ₀ and μ the point ::
 
@@ -54,44 +55,29 @@ in its decisions, does not depend on the start, and keeps away from every end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from math import sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from unmet.errors import SolverFailure
-from unmet.solvers import constants
-from unmet.solvers.problem import Hinges, Scale
+from unmet.solvers.problem import Hinges
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Factor: TypeAlias = Callable[[Array], Array]
+"""Solves with a matrix that has been factored."""
+Scale: TypeAlias = tuple[float, float]
+"""What is small for a problem and what is far: the gap is relative to the objective, but never to
+less than the first; decisions might reasonably move by the second, the spread of the kinks."""
 
 # --- Cholesky factors that survive rank deficiency, zero columns and wild scales.
 
-_FIRST_SHIFT = 1e-15
-_LARGEST_SHIFT = 1.0
-_EMPTY = 1e-75
 
-
-class CholeskyFactor(NamedTuple):
-    """Factor of S⁻¹ G S⁻¹ with S the root of G's diagonal."""
-
-    factor: Array
-    scale: Array
-
-    def solve(self, right: Array) -> Array:
-        """Solve G x = right."""
-        if not len(right):
-            return right.copy()
-        solution: Array = lapack.dpotrs(self.factor, right / self.scale, lower=1)[0]
-        solution /= self.scale
-        return solution
-
-
-def factorise(matrix: Array) -> CholeskyFactor:
+def factorise(matrix: Array) -> Factor:
     """Factor a positive semidefinite matrix.
 
     The matrix is scaled to a unit diagonal first (Jacobi), so that columns of scale 1e-8 and 1e8
@@ -101,14 +87,14 @@ def factorise(matrix: Array) -> CholeskyFactor:
     """
     size = len(matrix)
     if not size:
-        return CholeskyFactor(matrix, np.empty(0))
+        return np.copy
     scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
     empty = None
-    if not scale.min() > _EMPTY:
-        empty = ~(scale > _EMPTY)
+    if not scale.min() > 1e-75:
+        empty = ~(scale > 1e-75)
         scale[empty] = 1.0
-    shift = size * _FIRST_SHIFT
-    while shift < _LARGEST_SHIFT:
+    shift = size * 1e-15
+    while shift < 1.0:
         scaled = matrix / scale
         scaled /= scale[:, None]
         diagonal = scaled.reshape(-1)[:: size + 1]
@@ -118,165 +104,143 @@ def factorise(matrix: Array) -> CholeskyFactor:
         # the matrix is symmetric, so its transpose is a free Fortran-ordered view
         factor, info = lapack.dpotrf(scaled.T, lower=1, overwrite_a=1)
         if info == 0:
-            return CholeskyFactor(factor, scale)
+            return lambda right: lapack.dpotrs(factor, right / scale, lower=1)[0] / scale
         shift *= 100
     raise SolverFailure("the normal matrix could not be factored; the features may overflow.")
 
 
-# --- The matrix A in dense storage, and how rows become kinks.
-
-
 def weighted_gram(rows: Array, weights: Array) -> Array:
-    """Return rows' diag(weights) rows, chunk by chunk, so that the scaled copy stays in cache."""
+    """Return rows' diag(weights) rows, in chunks whose scaled copy stays in the cache."""
     n_rows, n_columns = rows.shape
-    root = np.sqrt(weights)
-    chunk = max(256, constants.GRAM_BYTES // (8 * max(n_columns, 1)))
+    root = np.sqrt(weights)[:, None]
+    chunk = max(256, 75_000 // max(n_columns, 1))  # 600 kB
     if n_rows <= chunk:
-        scaled = rows * root[:, None]
+        scaled = rows * root
         gram: Array = scaled.T @ scaled
         return gram
     total = np.zeros((n_columns, n_columns))
     buffer = np.empty((chunk, n_columns))
     for first in range(0, n_rows, chunk):
         part = rows[first : first + chunk]
-        scaled = np.multiply(part, root[first : first + chunk, None], out=buffer[: len(part)])
+        scaled = np.multiply(part, root[first : first + chunk], out=buffer[: len(part)])
         total += scaled.T @ scaled
     return total
 
 
-class KinkOrder:
-    """How rows of the features stand to the kinks: one kink per row, in the order of the rows."""
-
-    def spread(self, values: Array) -> Array:
-        """From one value per row to one per kink."""
-        return values
-
-    def collect(self, values: Array) -> Array:
-        """Sum the values of a row's kinks."""
-        return values
-
-    def rows_of(self, kinks: Index) -> Index:
-        """Return the row of each of these kinks."""
-        return kinks
-
-
-class StackedKinks(KinkOrder):
-    """The same number of kinks for every row: all first kinks, then all second kinks."""
-
-    def __init__(self, n_kinks: int, n_rows: int) -> None:
-        self.n_kinks, self.n_rows = n_kinks, n_rows
-
-    def spread(self, values: Array) -> Array:
-        """Repeat the block of rows."""
-        return np.concatenate([values] * self.n_kinks)
-
-    def collect(self, values: Array) -> Array:
-        """Sum over the blocks."""
-        total: Array = values.reshape(self.n_kinks, -1).sum(axis=0)
-        return total
-
-    def rows_of(self, kinks: Index) -> Index:
-        """Count within the block."""
-        return kinks % self.n_rows
-
-
-class GroupedKinks(KinkOrder):
-    """Kinks sorted by row, any positive number of them per row."""
-
-    def __init__(self, row: Index, starts: Index) -> None:
-        self.row, self.starts = row, starts
-
-    def spread(self, values: Array) -> Array:
-        """Repeat each row's value."""
-        return values.take(self.row)
-
-    def collect(self, values: Array) -> Array:
-        """Sum each row's run."""
-        total: Array = np.add.reduceat(values, self.starts)
-        return total
-
-    def rows_of(self, kinks: Index) -> Index:
-        """Look the rows up."""
-        return self.row[kinks]
-
-
-def stacked(n_kinks: int, n_rows: int) -> KinkOrder:
-    """Order of kinks that come in blocks, one block per kink of a row."""
-    return KinkOrder() if n_kinks == 1 else StackedKinks(n_kinks, n_rows)
-
-
-class Factorisation(Protocol):
-    """Something that solves with the normal matrix."""
-
-    def solve(self, right: Array) -> Array:
-        """Solve (A'DA + ρ) x = right."""
-        ...
+# --- The matrix A: rows of the features, how they stand to the kinks, and ℓ1.
 
 
 class Operator:
-    """The matrix A: a design matrix (intercept column included), and its rows' order as kinks.
+    """The matrix A: a dense design matrix (intercept column included), and its rows as kinks.
 
-    Dense here; other storages, and rows that are penalties, are subclasses.
+    A row has one kink, or several. These come in `blocks` (all first kinks, then all second ones),
+    or are `merged`: sorted by row, given as the row of each kink, and where the kinks of each row
+    begin. ℓ1 needs no machinery of its own: λ|θ_j| is a hinge at zero like any other, of a row e_j
+    that reads off coefficient j alone. These rows come last and add their weight to the diagonal of
+    the normal matrix, which is the place where ridge stands too.
 
     Attributes
     ----------
-    n_parameters : int
+    penalised : ndarray of int
+        Coefficients under ℓ1.
     correctors : int
         Centrality correctors that pay: more, the dearer the factor.
-    n_coefficient_kinks : int
-        How many of the last kinks are rows e_j: ℓ1 penalties.
     """
 
-    n_coefficient_kinks = 0
-
-    def __init__(self, rows: Any, order: KinkOrder) -> None:
-        self.rows = rows
-        self.order = order
+    def __init__(
+        self,
+        rows: Any,
+        blocks: int = 1,
+        merged: tuple[Index, Index] | None = None,
+        penalised: Index | None = None,
+    ) -> None:
+        self.rows, self.blocks, self.merged = rows, blocks, merged
         self.n_parameters = int(rows.shape[1])
         self.correctors = 0 if self.n_parameters < 40 else 1 if self.n_parameters < 100 else 2
+        self.penalised = penalised
+        self.n_lasso = 0 if penalised is None else len(penalised)
 
     def decisions(self, theta: Array) -> Array:
         """Return Aθ, one entry per kink."""
-        return self.order.spread(self.rows @ theta)
+        values: Array = self.rows @ theta
+        if self.merged is not None:
+            values = values.take(self.merged[0])
+        elif self.blocks > 1:
+            values = np.concatenate([values] * self.blocks)
+        if self.penalised is None:
+            return values
+        return np.concatenate([values, theta[self.penalised]])
 
     def moments(self, values: Array) -> Array:
         """Return A'values."""
-        result: Array = self.order.collect(values) @ self.rows
+        if self.penalised is None:
+            return self.times(self.collect(values))
+        n_rows = len(values) - self.n_lasso
+        result = self.times(self.collect(values[:n_rows]))
+        result[self.penalised] += values[n_rows:]
         return result
 
-    def leverage(self) -> Array | float:
-        """Return how far a decision moves with an error of θ, relative to others: all alike."""
-        return 1.0
+    def factor(self, weights: Array, ridge: Array | None) -> Factor:
+        """Factor A' diag(weights) A + diag(ridge)."""
+        if self.penalised is not None:
+            n_rows = len(weights) - self.n_lasso
+            ridge = np.zeros(self.n_parameters) if ridge is None else ridge.copy()
+            ridge[self.penalised] += weights[n_rows:]
+            weights = weights[:n_rows]
+        return self.factor_rows(self.collect(weights), ridge)
+
+    def collect(self, values: Array) -> Array:
+        """Sum the values of each row's kinks."""
+        if self.merged is not None:
+            values = np.add.reduceat(values, self.merged[1])
+        elif self.blocks > 1:
+            values = values.reshape(self.blocks, -1).sum(axis=0)
+        return values
 
     def subset(self, kinks: Index) -> Operator:
-        """Return the operator of some kinks only, given in increasing order."""
-        return Operator(self.rows[self.order.rows_of(kinks)], KinkOrder())
+        """Return the operator of some kinks, in increasing order, those of ℓ1 all among them."""
+        kinks = kinks[: len(kinks) - self.n_lasso]
+        rows = kinks % self.rows.shape[0] if self.merged is None else self.merged[0][kinks]
+        return self.with_rows(self.rows[rows])
 
-    def factor(self, weights: Array, ridge: Array | None) -> Factorisation:
-        """Factor A' diag(weights) A + diag(ridge)."""
-        gram = weighted_gram(self.rows, self.order.collect(weights))
+    # Other storages have their own of the following.
+
+    def times(self, values: Array) -> Array:
+        """Return rows'values."""
+        result: Array = values @ self.rows
+        return result
+
+    def factor_rows(self, weights: Array, ridge: Array | None) -> Factor:
+        """Factor rows' diag(weights) rows + diag(ridge)."""
+        gram = weighted_gram(self.rows, weights)
         if ridge is not None:
             gram.flat[:: len(gram) + 1] += ridge
         return factorise(gram)
+
+    def with_rows(self, rows: Any) -> Operator:
+        """Return the operator of other rows, with one kink each."""
+        return Operator(rows, penalised=self.penalised)
+
+    def leverage(self) -> Array | float:
+        """Return how far each decision moves with an error of θ, relative to others: all alike."""
+        return 1.0
 
 
 # --- The iteration.
 
 
-def central_slacks(r: Array, width: Array) -> tuple[Array, Array, Array]:
-    """Return S, o and v of the central path at residuals r, given the width κ of each kink."""
-    root = np.sqrt(r * r + width * width)
-    total = root + width
+def central_slacks(r: Array, width: Array) -> tuple[Array, Array]:
+    """Return o and v of the central path at residuals r, given the width κ of each kink."""
+    total = np.sqrt(r * r + width * width) + width
     o, v = 0.5 * (total + r), 0.5 * (total - r)
     # the smaller of the two is a difference of equals: vo = κ (S + κ) / 2 gives it back
     product, over = 0.5 * width * total, r > 0
     np.divide(product, o, out=v, where=over)
     np.divide(product, v, out=o, where=~over)
-    return root, o, v
+    return o, v
 
 
-@dataclass(frozen=True)
-class InteriorPoint:
+class InteriorPoint(NamedTuple):
     """Where the iteration ended.
 
     Attributes
@@ -308,7 +272,21 @@ class InteriorPoint:
         return float(np.sqrt(np.mean(self.change**2)))
 
 
-def solve_hinges(
+class _Direction(NamedTuple):
+    """A Newton direction and its longest primal and dual steps."""
+
+    theta: Array
+    z: Array
+    y: Array
+    v: Array
+    o: Array
+    primal: float
+    dual: float
+
+
+# A hopeless problem overflows before it is recognised; its status says what happened.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def follow_central_path(
     operator: Operator,
     hinges: Hinges,
     start: Array,
@@ -320,9 +298,8 @@ def solve_hinges(
     trust_radius: float = np.inf,
     tolerance: float = 1e-9,
     cautious: bool = False,
-    max_iterations: int = constants.MAX_ITERATIONS,
 ) -> InteriorPoint:
-    """Solve problem (P) of the module docstring.
+    """Solve problem (P) of the module docstring; letters as there.
 
     Parameters
     ----------
@@ -342,30 +319,151 @@ def solve_hinges(
     tolerance : float
         Relative gap.
     cautious : bool
-        Shorter steps and no centrality correctors, where the usual ones stall.
-    max_iterations : int
+        Shorter steps, more of them, and no centrality correctors, where the usual ones stall.
     """
-    shifted = Hinges(
-        hinges.position - operator.decisions(start), hinges.below, hinges.above, hinges.weight
-    )
+    limit, correctors, step_share = 200, operator.correctors, 0.9995
+    if cautious:
+        limit, correctors, step_share = 400, 0, 0.95
+    smallest, reach = scale
+    below, above, w = hinges.below, hinges.above, hinges.weight
+    c, total = below + above, float(w.sum())
+    b = hinges.position - operator.decisions(start)
+    g = np.zeros(operator.n_parameters) if linear is None else linear
     if ridge is not None:
-        pull = ridge * start
-        linear = pull if linear is None else linear + pull
-        constant += 0.5 * float(pull @ start)
-    iteration = _Iteration(operator, shifted, scale, linear, ridge, constant, tolerance)
-    # A hopeless problem overflows before it is recognised; its status says what happened.
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        status, iterations = iteration.run(trust_radius, cautious, max_iterations)
-    theta = start + iteration.theta
-    gap, residual = iteration.gap, iteration.residual
-    if iteration.hinges_only and iteration.objective <= tolerance * scale.smallest:
+        g = g + ridge * start
+        constant += 0.5 * float(np.dot(ridge * start, start))
+    hinges_only = linear is None and ridge is None and constant == 0
+    two_sided = hinges_only and bool((below > 0).all() and (above > 0).all())
+    theta, z, r = np.zeros(operator.n_parameters), np.zeros(len(b)), -b
+
+    # The start of the docstring. Its μ is wider than the cost alone suggests where kinks are much
+    # farther away than that, and inside a band that holds nearly everything.
+    value = float(np.dot(c, np.maximum(r, 0.0)) - np.dot(below, r))
+    distance = float(np.dot(c, np.abs(r)))
+    if value <= 1e-6 * distance:
+        value = 0.5 * distance
+    value *= min(10.0, max(1.0, sqrt(0.5 * distance / max(value, 1e-300))))
+    mu = max(value / total, 1e-3 * smallest / total, 1e-300)
+    o, v = central_slacks(r, 2 * mu * w / c)
+    p, q = mu * w / v, mu * w / o
+
+    def newton(target_v: Array | None = None, target_o: Any = None) -> _Direction:
+        """Solve the Newton system for p v → target_v and q o → target_o; None aims at zero."""
+        load = r if target_v is None else r + target_v / p - target_o / q
+        load = D * load
+        d_theta = factor(dual_rest - operator.moments(load))
+        d_z = operator.decisions(d_theta)
+        d_y = D * d_z
+        d_y += load
+        d_v = v * d_y
+        np.subtract(0.0 if target_v is None else target_v, d_v, out=d_v)
+        d_v /= p
+        d_v -= v
+        d_o = d_v + d_z
+        d_o += drift
+        # the longest steps that keep slacks and multipliers non-negative
+        lowest = min(float((d_v / v).min()), float((d_o / o).min()))
+        primal = 1.0 if lowest >= -1.0 else -1.0 / lowest
+        lowest = min(float((d_y / p).min()), -float((d_y / q).max()))
+        dual = 1.0 if lowest >= -1.0 else -1.0 / lowest
+        if ridge is not None:  # a quadratic term ties both steps together
+            primal = dual = min(primal, dual)
+        return _Direction(d_theta, d_z, d_y, d_v, d_o, primal, dual)
+
+    iteration, status, recentre, lowest = 0, "iteration limit", False, 0.0
+    while True:
+        # objective, duality gap and dual residual at the current point
+        over = np.maximum(r, 0.0)
+        under = over - r
+        value = np.dot(above, over) + np.dot(below, under) + np.dot(g, theta)
+        pull = operator.moments(p - below) + g
+        if ridge is not None:
+            value += 0.5 * np.dot(ridge * theta, theta)
+            pull += ridge * theta
+        objective = constant + float(value)
+        charged, residual = doubt_of(pull, theta, ridge, reach)
+        gap = float(np.dot(q, over) + np.dot(p, under)) + charged
+        target = tolerance * max(abs(objective), smallest)
+        # No sum of hinges is below zero. With two-sided kinks a cost of zero settles every
+        # decision; with a band there is room left, toward whose centre the iteration first
+        # goes on.
+        if hinges_only and objective <= target and (iteration >= 12 or two_sided):
+            gap, residual = objective, 0.0
+        if gap <= target and residual <= target:
+            status = "optimal"
+            break
+        if iteration == limit:
+            break
+        if iteration == 0:
+            lowest = -0.1 * abs(objective)
+        # A reduced problem that is below zero has no minimum. Whether decisions have left the
+        # trusted neighbourhood is looked at now and then.
+        left = iteration % 3 == 2 and trust_radius < np.inf
+        far = left and np.dot(z, z) > trust_radius * trust_radius * len(z)
+        if not objective >= lowest or far:
+            status = "unbounded"
+            break
+
+        D = v / p
+        D += o / q
+        np.reciprocal(D, out=D)
+        try:
+            factor = operator.factor(D, ridge)
+        except SolverFailure:
+            status = "singular"
+            break
+        dual_rest, drift = -pull, r - o
+        drift += v
+        mu = float(np.dot(p, v) + np.dot(q, o)) / (2 * total)
+        affine = newton()
+        a, d = affine.primal, affine.dual
+        predicted = mu + (
+            a * (np.dot(p, affine.v) + np.dot(q, affine.o))
+            + d * (np.dot(affine.y, v) - np.dot(affine.y, o))
+            + a * d * (np.dot(affine.y, affine.v) - np.dot(affine.y, affine.o))
+        ) / (2 * total)
+        sigma = (max(predicted, 0.0) / mu) ** 3
+        if recentre:
+            sigma = max(sigma, 0.5)
+        # a μ far below what the tolerance asks for only spoils the dual equation by rounding
+        wanted = max(sigma * mu, 0.01 * target / (2 * total)) * w
+        second_v, second_o = affine.y * affine.v, affine.y * affine.o
+        target_v, target_o = wanted - second_v, wanted + second_o
+        best = newton(target_v, target_o)
+        if min(best.primal, best.dual) < 0.2 and a * d != 1.0:
+            milder = wanted - a * d * second_v, wanted + a * d * second_o
+            damped = newton(*milder)
+            if min(damped.primal, damped.dual) > min(best.primal, best.dual):
+                best, (target_v, target_o) = damped, milder
+        # Gondzio: push outlying complementarity products back toward the path.
+        low, high = 0.1 * wanted, 10 * wanted
+        for _ in range(correctors):
+            if min(best.primal, best.dual) > 0.9:
+                break
+            a, d = min(1.0, best.primal + 0.3), min(1.0, best.dual + 0.3)
+            push_v = (v + a * best.v) * (p + d * best.y)
+            push_o = (o + a * best.o) * (q - d * best.y)
+            target_v = target_v + np.maximum(np.clip(push_v, low, high) - push_v, -high)
+            target_o = target_o + np.maximum(np.clip(push_o, low, high) - push_o, -high)
+            longer = newton(target_v, target_o)
+            if longer.primal + longer.dual < best.primal + best.dual + 0.03:
+                break
+            best = longer
+        recentre = min(best.primal, best.dual) < 0.1
+        a, d = (1.0 if step >= 1 else step_share * step for step in (best.primal, best.dual))
+        theta += a * best.theta
+        z += a * best.z
+        np.subtract(z, b, out=r)
+        v += a * best.v
+        o += a * best.o
+        p += d * best.y
+        q -= d * best.y
+        iteration += 1
+    theta = start + theta
+    if hinges_only and objective <= tolerance * smallest:
         theta = analytic_centre(operator, hinges, theta)
-        # no sum of hinges is below zero: such an objective is its own certificate
-        gap, residual, status = iteration.objective, 0.0, "optimal"
-    dual = iteration.p - iteration.below
-    return InteriorPoint(
-        theta, dual, iteration.z, iteration.objective, gap, residual, iterations, status
-    )
+        gap, residual, status = objective, 0.0, "optimal"
+    return InteriorPoint(theta, p - below, z, objective, gap, residual, iteration, status)
 
 
 def doubt_of(pull: Array, theta: Array, ridge: Array | None, reach: float) -> tuple[float, float]:
@@ -385,20 +483,20 @@ def analytic_centre(operator: Operator, hinges: Hinges, theta: Array) -> Array:
     Newton steps, shortened until they stay inside and gain; unchanged where there is no room.
     """
     one_sided = (hinges.below > 0) != (hinges.above > 0)
-    if operator.n_coefficient_kinks or not one_sided.all():
+    if operator.n_lasso or not one_sided.all():
         return theta
     sign = np.where(hinges.above > 0, 1.0, -1.0)  # +1: an upper end, the decision lies below
     weight = hinges.weight / hinges.weight.max()
     slack = sign * (hinges.position - operator.decisions(theta))
     if not slack.min() > 0:
         return theta
-    for _ in range(constants.CENTRE_STEPS):
+    for _ in range(100):
         gradient = operator.moments(-sign * weight / slack)
         try:
-            step = operator.factor(weight / slack**2, None).solve(gradient)
+            step = operator.factor(weight / slack**2, None)(gradient)
         except SolverFailure:
             return theta
-        if not float(gradient @ step) > constants.CENTRE_DECREMENT * float(weight.sum()):
+        if not float(gradient @ step) > 1e-10 * float(weight.sum()):
             break
         # the share of the step that stays inside and raises Σ w log(slack), if there is one
         change = -sign * operator.decisions(step)
@@ -413,267 +511,3 @@ def analytic_centre(operator: Operator, hinges: Hinges, theta: Array) -> Array:
         theta = theta + share * step
         slack = sign * (hinges.position - operator.decisions(theta))
     return theta
-
-
-@dataclass(slots=True)
-class _Direction:
-    """A Newton direction and its longest primal and dual steps."""
-
-    d_theta: Array
-    d_decision: Array
-    d_dual: Array
-    d_under: Array
-    d_over: Array
-    primal_step: float
-    dual_step: float
-
-    @property
-    def shorter(self) -> float:
-        return min(self.primal_step, self.dual_step)
-
-
-class _Iteration:
-    """State of one solve. Letters as in the module docstring."""
-
-    def __init__(
-        self,
-        operator: Operator,
-        hinges: Hinges,
-        scale: Scale,
-        linear: Array | None,
-        ridge: Array | None,
-        constant: float,
-        tolerance: float,
-    ) -> None:
-        self.operator = operator
-        self.b, self.below, self.above = hinges.position, hinges.below, hinges.above
-        self.c = self.below + self.above
-        self.w = hinges.weight
-        self.total = float(self.w.sum())
-        self.g = np.zeros(operator.n_parameters) if linear is None else linear
-        self.rho = ridge
-        self.hinges_only = linear is None and constant == 0
-        self.constant = constant
-        self.tolerance = tolerance
-        self.smallest_scale, self.reach = scale
-        self.theta = np.zeros(operator.n_parameters)
-        self.z = np.zeros(len(self.b))
-        self.r = self.z - self.b
-
-    def run(self, trust_radius: float, cautious: bool, max_iterations: int) -> tuple[str, int]:
-        """Iterate to the end, and say why and when that was."""
-        self.correctors = 0 if cautious else self.operator.correctors
-        step_share = constants.CAUTIOUS_STEP_SHARE if cautious else constants.STEP_SHARE
-        limit = 2 * max_iterations if cautious else max_iterations
-        self._centre()
-        lowest, recentre = 0.0, False
-        for iteration in range(limit + 1):
-            self._certify(iteration % constants.MULTIPLIER_REFRESH == 0 or iteration == limit)
-            if self._zero(iteration):
-                self.gap, self.residual = self.objective, 0.0
-            if self._optimal:
-                return "optimal", iteration
-            if iteration == limit:
-                break
-            if iteration == 0:
-                lowest = -0.1 * abs(self.objective)
-            # A sum of hinges cannot be negative; a reduced problem that is has no minimum. Whether
-            # decisions have left the trusted neighbourhood is looked at now and then.
-            left = iteration % 3 == 2 and np.isfinite(trust_radius)
-            far = left and np.dot(self.z, self.z) > trust_radius * trust_radius * len(self.z)
-            if not self.objective >= lowest or far:
-                return "unbounded", iteration
-            try:
-                direction = self._direction(recentre)
-            except SolverFailure:
-                return "singular", iteration
-            recentre = direction.shorter < 0.1
-            self._advance(direction, step_share)
-        return "iteration limit", limit
-
-    def _centre(self) -> None:
-        """Put the slacks and multipliers exactly on the (shifted) central path."""
-        value = float(np.dot(self.c, np.maximum(self.r, 0.0)) - np.dot(self.below, self.r))
-        distance = float(np.dot(self.c, np.abs(self.r)))
-        # a band that holds nearly everything: start inside it
-        if value <= constants.FLAT_COST * distance:
-            value = 0.5 * distance
-        # wider than the cost alone suggests where kinks are much farther away than that
-        value *= min(10.0, max(1.0, sqrt(0.5 * distance / max(value, 1e-300))))
-        mu = max(value / self.total, 1e-3 * self.smallest_scale / self.total, 1e-300)
-        _, self.o, self.v = central_slacks(self.r, 2 * mu * self.w / self.c)
-        self.p = mu * self.w / self.v
-        self.q = mu * self.w / self.o
-
-    def _certify(self, fresh: bool) -> None:
-        """Objective, duality gap and dual residual at the current point.
-
-        A Newton step changes h by a known amount, so A'y is computed afresh only now and then,
-        and always before the answer is given.
-        """
-        over = np.maximum(self.r, 0.0)
-        under = over - self.r
-        value = np.dot(self.above, over) + np.dot(self.below, under) + np.dot(self.g, self.theta)
-        self.hinge_gap = float(np.dot(self.q, over) + np.dot(self.p, under))
-        if self.rho is not None:
-            value += 0.5 * np.dot(self.rho * self.theta, self.theta)
-        self.objective = self.constant + float(value)
-        self.target = self.tolerance * max(abs(self.objective), self.smallest_scale)
-        self.mu = float(np.dot(self.p, self.v) + np.dot(self.q, self.o)) / (2 * self.total)
-        if not fresh:
-            self._check_dual()
-            fresh = self._optimal
-        if fresh:
-            self.h = self.operator.moments(self.p - self.below)
-            self.h += self.g
-            self._check_dual()
-
-    def _check_dual(self) -> None:
-        """Gap and residual from h."""
-        pull = self.h if self.rho is None else self.h + self.rho * self.theta
-        self.dual_rest = -pull
-        charged, self.residual = doubt_of(pull, self.theta, self.rho, self.reach)
-        self.gap = self.hinge_gap + charged
-
-    @property
-    def _optimal(self) -> bool:
-        return self.gap <= self.target and self.residual <= self.target
-
-    def _zero(self, iteration: int) -> bool:
-        """Whether the objective is as good as zero, below which a sum of hinges never falls.
-
-        With two-sided kinks that settles every decision. With a band there is room left, and the
-        iteration first goes on toward its analytic centre.
-        """
-        if not self.hinges_only or self.objective > self.target:
-            return False
-        return iteration >= constants.CENTRING_ITERATIONS or bool(
-            (self.below > 0).all() and (self.above > 0).all()
-        )
-
-    def _direction(self, recentre: bool) -> _Direction:
-        """Predictor, corrector, and centrality correctors on one factor."""
-        p, q, v, o = self.p, self.q, self.v, self.o
-        D = v / p
-        D += o / q
-        np.reciprocal(D, out=D)
-        self.D = D
-        self.factor = self.operator.factor(D, self.rho)
-        self.drift = self.r - o
-        self.drift += v
-        affine = self._newton(None, None)
-        a, d = affine.primal_step, affine.dual_step
-        predicted = (
-            2 * self.total * self.mu
-            + a * (np.dot(p, affine.d_under) + np.dot(q, affine.d_over))
-            + d * (np.dot(affine.d_dual, v) - np.dot(affine.d_dual, o))
-            + a * d * (np.dot(affine.d_dual, affine.d_under) - np.dot(affine.d_dual, affine.d_over))
-        ) / (2 * self.total)
-        sigma = (max(predicted, 0.0) / self.mu) ** 3
-        if recentre:
-            sigma = max(sigma, 0.5)
-        # A μ far below what the tolerance asks for only spoils the dual equation by rounding.
-        floor = constants.BARRIER_FLOOR * self.target / (2 * self.total)
-        wanted = max(sigma * self.mu, floor) * self.w
-        # Mehrotra's second-order direction, damped when it would be short.
-        second_v = affine.d_dual * affine.d_under
-        second_o = affine.d_dual * affine.d_over
-        best = self._newton(wanted - second_v, wanted + second_o)
-        if best.shorter < constants.SHORT_STEP and a * d != 1.0:
-            second_v *= a * d
-            second_o *= a * d
-            damped = self._newton(wanted - second_v, wanted + second_o)
-            best = damped if damped.shorter > best.shorter else best
-        # Gondzio: push outlying complementarity products back toward the path.
-        stretch, low, high = constants.CORRECTOR_STRETCH, 0.1 * wanted, 10 * wanted
-        for _ in range(self.correctors):
-            if best.shorter > 0.9:
-                break
-            primal = min(1.0, best.primal_step + stretch)
-            dual = min(1.0, best.dual_step + stretch)
-            push_v = (v + primal * best.d_under) * (p + dual * best.d_dual)
-            push_o = (o + primal * best.d_over) * (q - dual * best.d_dual)
-            push_v = np.maximum(np.clip(push_v, low, high) - push_v, -high)
-            push_o = np.maximum(np.clip(push_o, low, high) - push_o, -high)
-            longer = self._add(best, push_v, push_o)
-            gain = longer.primal_step + longer.dual_step
-            if gain < best.primal_step + best.dual_step + 0.1 * stretch:
-                break
-            best = longer
-        return best
-
-    def _newton(self, target_v: Array | None, target_o: Array | None) -> _Direction:
-        """Solve the Newton system for p v → target_v and q o → target_o; None aims at zero."""
-        p, q, v, D = self.p, self.q, self.v, self.D
-        if target_v is None or target_o is None:
-            load = D * self.r
-        else:
-            load = target_v / p
-            load += self.r
-            load -= target_o / q
-            load *= D
-        d_theta, d_decision, d_dual = self._eliminated(load, self.dual_rest)
-        d_under = v * d_dual
-        if target_v is None:
-            np.negative(d_under, out=d_under)
-        else:
-            np.subtract(target_v, d_under, out=d_under)
-        d_under /= p
-        d_under -= v
-        d_over = d_under + d_decision
-        d_over += self.drift
-        return self._measured(d_theta, d_decision, d_dual, d_under, d_over)
-
-    def _add(self, base: _Direction, push_v: Array, push_o: Array) -> _Direction:
-        """Return base plus the direction that changes only the complementarity products."""
-        load = push_v / self.p
-        load -= push_o / self.q
-        load *= self.D
-        d_theta, d_decision, d_dual = self._eliminated(load, 0.0)
-        d_under = push_v - self.v * d_dual
-        d_under /= self.p
-        d_over = d_under + d_decision
-        d_theta += base.d_theta
-        d_decision += base.d_decision
-        d_dual += base.d_dual
-        d_under += base.d_under
-        d_over += base.d_over
-        return self._measured(d_theta, d_decision, d_dual, d_under, d_over)
-
-    def _eliminated(self, load: Array, dual_rest: Array | float) -> tuple[Array, Array, Array]:
-        """Solve the p × p system: changes of θ, of the decisions and of the multipliers."""
-        d_theta = self.factor.solve(dual_rest - self.operator.moments(load))
-        d_decision = self.operator.decisions(d_theta)
-        d_dual = self.D * d_decision
-        d_dual += load
-        return d_theta, d_decision, d_dual
-
-    def _measured(
-        self, d_theta: Array, d_decision: Array, d_dual: Array, d_under: Array, d_over: Array
-    ) -> _Direction:
-        """Join the longest steps that keep slacks and multipliers non-negative."""
-        lowest = (
-            min(float((d_under / self.v).min()), float((d_over / self.o).min())),
-            min(float((d_dual / self.p).min()), -float((d_dual / self.q).max())),
-        )
-        primal, dual = (1.0 if ratio >= -1.0 else -1.0 / ratio for ratio in lowest)
-        if self.rho is not None:  # a quadratic term ties both steps together
-            primal = dual = min(primal, dual)
-        return _Direction(d_theta, d_decision, d_dual, d_under, d_over, primal, dual)
-
-    def _advance(self, direction: _Direction, step_share: float) -> None:
-        primal, dual = direction.primal_step, direction.dual_step
-        primal = 1.0 if primal >= 1 else step_share * primal
-        dual = 1.0 if dual >= 1 else step_share * dual
-        self.theta += primal * direction.d_theta
-        self.z += primal * direction.d_decision
-        np.subtract(self.z, self.b, out=self.r)
-        self.v += primal * direction.d_under
-        self.o += primal * direction.d_over
-        self.p += dual * direction.d_dual
-        self.q -= dual * direction.d_dual
-        # A'd_dual = dual_rest − ρ dθ holds for every direction that `_newton` and `_add` make
-        change = self.dual_rest
-        if self.rho is not None:
-            change -= self.rho * direction.d_theta
-        self.h += dual * change

@@ -15,7 +15,7 @@ each problem is solved on its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +25,14 @@ from scipy.linalg import lapack
 from unmet.arrays import Features
 from unmet.costs.hinge import Kinks
 from unmet.errors import SolverFailure
-from unmet.solvers import constants
 from unmet.solvers.blocks.screening import pays
-from unmet.solvers.exact.direct import StandardProblem, WithLasso, flat_hinges, proved
-from unmet.solvers.exact.features import Merging, Standardisation, groups_of
+from unmet.solvers.exact.direct import StandardProblem, flat_hinges, free_constant, proved
+from unmet.solvers.exact.features import Standardisation, groups_of, merge_kinks, sort_kinks
 from unmet.solvers.exact.interior_point import (
-    CholeskyFactor,
-    Factorisation,
-    GroupedKinks,
+    Factor,
     InteriorPoint,
     Operator,
     doubt_of,
-    stacked,
     weighted_gram,
 )
 from unmet.solvers.exact.solve import solve_exact
@@ -78,7 +74,7 @@ def solve_path(
     if prepared is None:
         return [solve_exact(problem, tolerance=tolerance) for problem in problems]
     group, standard, design = prepared
-    mergings: dict[bytes, Merging] = {}  # by where kinks are,
+    mergings: dict[bytes, Any] = {}  # by where kinks are,
     latest: dict[bytes, Array] = {}  # as is the last answer there
     answers: dict[int, Array] = {}
     solutions: dict[int, Solution] = {}
@@ -86,20 +82,24 @@ def solve_path(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for place in (*range(middle, len(problems)), *reversed(range(middle))):
             problem = problems[place]
-            hinges, order = flat_hinges(problem.kinks), stacked(*problem.kinks.position.shape)
+            free = free_constant(problem)
+            if free is not None:
+                solutions[place] = free
+                continue
+            hinges, blocks, merged = flat_hinges(problem.kinks), len(problem.kinks.position), None
             there = hinges.position.tobytes()
             if group is not None:
                 if there not in mergings:
-                    mergings[there] = Merging.of(group, hinges.position)
-                hinges, order = mergings[there].apply(hinges), mergings[there].kink_order
-            whole = StandardProblem.of(
-                Operator(design, order), hinges, standard, (ridge, lasso), tolerance
-            )
+                    mergings[there] = sort_kinks(group, hinges.position)
+                order, runs, merged = mergings[there]
+                hinges = merge_kinks(hinges, order, runs)
+            operator = Operator(design, blocks, merged)
+            whole = StandardProblem(operator, hinges, standard, (ridge, lasso), tolerance)
             neighbours = answers.get(place - 1), answers.get(place + 1), latest.get(there)
             starts = [theta for theta in neighbours if theta is not None]
             result = _continue_from(whole, starts, tolerance)
             if result is None:
-                result = whole.solve(whole.start(), tolerance)
+                result = whole.fix_kinks(whole.start(), tolerance)
             found = None
             if result.status == "optimal":
                 answers[place] = latest[there] = result.theta
@@ -117,8 +117,8 @@ def _prepare(problem: HingeProblem) -> tuple[Index | None, Standardisation, Arra
     screened = groups is None and pays(n_rows, n_features + problem.fit_intercept)
     if n_features >= n_rows or screened:
         return None
-    penalties = problem.ridge, problem.lasso
-    prepared = Standardisation.with_design(rows, problem.fit_intercept, penalties)
+    rotate = problem.ridge is None and problem.lasso is None
+    prepared = Standardisation.of(rows, problem.fit_intercept, rotate=rotate)
     return None if groups is None else groups[1], *prepared
 
 
@@ -133,7 +133,7 @@ def _continue_from(
         return None
     values = [whole.value(theta) for theta in starts]
     best = int(np.argmin(values))
-    nothing = tolerance * whole.scale.smallest
+    nothing = tolerance * whole.scale[0]
     if not values[best] > nothing:
         return None
     found = solve_rounded(whole, starts[best], tolerance)
@@ -169,8 +169,6 @@ def _continue_from(
 # Where the kinks inside do not fix all coefficients the next step of Newton would be endless; then
 # kinks outside count as a little curved, the less, the farther outside they are.
 
-_FAINT = 1e-9  # curvature of kinks outside where those inside suffice: keeps the factor regular
-
 
 def solve_rounded(whole: StandardProblem, theta: Array, tolerance: float) -> InteriorPoint | None:
     """Minimise a sum of hinges from parameters that are nearly best.
@@ -190,15 +188,15 @@ def solve_rounded(whole: StandardProblem, theta: Array, tolerance: float) -> Int
     """
     decision = whole.operator.decisions(theta)
     width = _first_width(whole, decision)
-    window = max(constants.ROUNDING_WINDOW * whole.scale.reach, 3 * width)
+    window = max(0.2 * whole.scale[1], 3 * width)
     used = 0
-    for _ in range(constants.OPEN_ROUNDS):
+    for _ in range(6):
         value = whole.value(theta, decision - whole.hinges.position)
         part = _NearKinks(whole, theta, decision, window, width, value, tolerance)
-        found = part.solve(constants.ROUNDING_STEPS - used)
+        found = part.solve(40 - used)
         used += part.steps
         if found is None or found.status == "optimal":
-            return None if found is None else replace(found, iterations=used)
+            return None if found is None else found._replace(iterations=used)
         # kinks beyond the window were passed: it opens around where that led to
         theta, decision, width = found.theta, found.change, part.width
     return None
@@ -207,10 +205,8 @@ def solve_rounded(whole: StandardProblem, theta: Array, tolerance: float) -> Int
 def _first_width(whole: StandardProblem, decision: Array) -> float:
     """Width within which some kinks a parameter lie, so that they fix all of them."""
     distance = np.abs(decision - whole.hinges.position)
-    place = min(constants.ROUNDING_KINKS * whole.operator.n_parameters, len(distance) - 1)
-    return max(
-        constants.ROUNDING_WIDTH * whole.scale.reach, float(np.partition(distance, place)[place])
-    )
+    place = min(4 * whole.operator.n_parameters, len(distance) - 1)
+    return max(0.0005 * whole.scale[1], float(np.partition(distance, place)[place]))
 
 
 class _NearKinks:
@@ -228,14 +224,14 @@ class _NearKinks:
     ) -> None:
         self.whole, self.theta, self.tolerance = whole, theta, tolerance
         self.width, self.window, self.steps = width, window, 0
-        self.target = 0.3 * tolerance * max(value, whole.scale.smallest)
+        self.target = 0.3 * tolerance * max(value, whole.scale[0])
         operator, hinges = whole.operator, whole.hinges
         residual = decision - hinges.position
         near = np.abs(residual) <= window
-        near[len(near) - operator.n_coefficient_kinks :] = True
+        near[len(near) - operator.n_lasso :] = True
         self.near: Index | None = None
         self.lines, self.linear = np.zeros(len(near)), np.zeros(operator.n_parameters)
-        if np.count_nonzero(near) <= constants.MAX_OPEN * len(near):
+        if np.count_nonzero(near) <= 0.6 * len(near):
             self.near = np.flatnonzero(near)
             self.lines = np.where(residual > 0, hinges.above, -hinges.below)
             self.lines[self.near] = 0.0
@@ -264,19 +260,19 @@ class _NearKinks:
             if ridge is not None:
                 gradient += ridge * self.theta
             curved = stiffness * inside
-            faint = _FAINT * stiffness
+            faint = 1e-9 * stiffness  # keeps the factor regular where kinks inside suffice
             try:
                 if not doubtful:
                     factor = _factored(operator, np.where(inside, stiffness, faint), ridge)
-                    step = -factor.solve(gradient)
+                    step = -factor(gradient)
                     change = operator.decisions(step)
                     doubtful = not np.abs(change).max() <= self.window
                 if doubtful:
                     outside = np.abs(pull - dual)
                     outside += self.slope
-                    faint = constants.ROUNDING_TAIL * stiffness * self.slope / outside
+                    faint = 0.005 * stiffness * self.slope / outside
                     factor = _factored(operator, np.where(inside, stiffness, faint), ridge)
-                    step = -factor.solve(gradient)
+                    step = -factor(gradient)
                     change = operator.decisions(step)
             except SolverFailure:
                 return None
@@ -285,7 +281,7 @@ class _NearKinks:
             if (better >= floor).all() and (better <= above).all():
                 guesses = [self.theta + step]
                 if ridge is None:  # rather onto the kinks inside
-                    onto = factor.solve(operator.moments(curved * residual))
+                    onto = factor(operator.moments(curved * residual))
                     guesses.insert(0, self.theta - onto)
                 found, follow = self._evaluated(guesses, better)
                 if found is not None:
@@ -297,7 +293,7 @@ class _NearKinks:
             share = self._share(pull, stiffness * change, change, step, gradient)
             if share is None:
                 return None
-            doubtful = share < constants.ROUNDING_SHORT
+            doubtful = share < 0.99
             self.theta = self.theta + share * step
             self.decision = self.decision + share * change
         return None
@@ -319,7 +315,7 @@ class _NearKinks:
                 best, smallest, decision = theta, gap, there
             if gap <= self.target:
                 break
-        size = np.maximum(np.abs(best), self.whole.scale.reach)
+        size = np.maximum(np.abs(best), self.whole.scale[1])
         off = np.abs(rest if ridge is None else rest + ridge * best)
         if not float(off @ size) <= self.target:
             return None, False
@@ -330,7 +326,7 @@ class _NearKinks:
                 full[self.near] = dual
             return _certified(self.whole, best, full, self.tolerance), False
         self.theta, self.decision, self.anchor = best, decision, dual
-        self.width *= constants.ROUNDING_SHRINK
+        self.width *= 0.1
         return None, True
 
     def _share(
@@ -347,13 +343,13 @@ class _NearKinks:
         low, high = 0.0, np.inf
         share = min(1.0, self.window / float(np.abs(change).max()))
         slope_low, slope_high = first, 0.0
-        for _ in range(constants.ROUNDING_SEARCH):
+        for _ in range(30):
             moved = share * faster
             moved += pull
             np.maximum(moved, self.floor, out=moved)
             np.minimum(moved, self.above, out=moved)
             slope = float(moved @ change) + steady + share * rising
-            if abs(slope) <= -constants.ROUNDING_SLOPE * first:
+            if abs(slope) <= -0.3 * first:
                 return share
             if slope < 0:
                 low, slope_low = share, slope
@@ -369,37 +365,34 @@ class _NearKinks:
         return share
 
 
-def _factored(operator: Operator, weights: Array, ridge: Array | None) -> Factorisation:
+def _factored(operator: Operator, weights: Array, ridge: Array | None) -> Factor:
     """Factor the normal matrix in the fewest calls, or as an interior point does where that fails.
 
     The shift is that of `factorise`: a few rounding errors of each diagonal entry.
     """
-    if type(operator) is Operator:
-        gram = weighted_gram(operator.rows, operator.order.collect(weights))
+    if operator.penalised is None:
+        gram = weighted_gram(operator.rows, operator.collect(weights))
         diagonal = gram.reshape(-1)[:: len(gram) + 1]
         if ridge is not None:
             diagonal += ridge
         diagonal *= 1 + len(gram) * 1e-15
         factor, info = lapack.dpotrf(gram.T, lower=1, overwrite_a=1)
         if info == 0:
-            return CholeskyFactor(factor, np.ones(1))  # design columns are alike
+            return lambda right: lapack.dpotrs(factor, right, lower=1)[0]  # columns are alike
     return operator.factor(weights, ridge)
 
 
 def _of_kinks(operator: Operator, kinks: Index) -> Operator:
     """Return the operator of some kinks, given in increasing order; rows stay shared."""
-    if isinstance(operator, WithLasso):
-        inner = kinks[: len(kinks) - len(operator.penalised)]
-        return WithLasso(_of_kinks(operator.inner, inner), len(inner), operator.penalised)
-    order = operator.order
-    if not isinstance(order, GroupedKinks) or not len(kinks):
+    if operator.merged is None or not len(kinks):
         return operator.subset(kinks)
-    row = order.rows_of(kinks)
+    row = operator.merged[0][kinks[: len(kinks) - operator.n_lasso]]
     opens = np.empty(len(row), dtype=bool)
-    opens[0] = True
+    opens[:1] = True
     np.not_equal(row[1:], row[:-1], out=opens[1:])
     starts = np.flatnonzero(opens)
-    return Operator(operator.rows[row[starts]], GroupedKinks(np.cumsum(opens) - 1, starts))
+    merged = np.cumsum(opens) - 1, starts
+    return Operator(operator.rows[row[starts]], merged=merged, penalised=operator.penalised)
 
 
 def _certified(
@@ -417,8 +410,8 @@ def _certified(
     if ridge is not None:
         objective += 0.5 * float(ridge @ theta**2)
         pull += ridge * theta
-    charged, off = doubt_of(pull, theta, ridge, whole.scale.reach)
+    charged, off = doubt_of(pull, theta, ridge, whole.scale[1])
     gap += charged
-    target = tolerance * max(abs(objective), whole.scale.smallest)
+    target = tolerance * max(abs(objective), whole.scale[0])
     status = "optimal" if gap <= target and off <= target else "iteration limit"
     return InteriorPoint(theta, dual, decision, objective, gap, off, 0, status)

@@ -6,7 +6,7 @@ rows that repeat                    merged first (`features`)
 many rows                           near kinks only (`unmet.solvers.blocks.screening`), all rows
                                     where that fails
 more parameters than rows           in the span of the rows; under ℓ1 a working set of columns
-sparse features                     Schur complement (`sparse`); HiGHS where that gets too large
+sparse features                     Schur complement (`sparse`)
 several problems, same features     each from its neighbour (`path`)
 ==================================  ================================================================
 
@@ -27,16 +27,19 @@ objective. A column with ridge may violate the condition; left at zero, it adds
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmet.errors import SolverFailure
-from unmet.solvers import constants
-from unmet.solvers.blocks.screening import KinkBlock, Screening, pays
+from unmet.errors import SolverFailure, Unsupported
+from unmet.solvers.blocks.screening import KinkBlock, Price, Screening, pays, run_evaluated
+from unmet.solvers.blocks.source import BlockSample, BlockSource, read_sample
 from unmet.solvers.exact.direct import (
+    ACCEPTABLE_GAP,
     StandardProblem,
     best_intercept,
     flat_hinges,
@@ -44,19 +47,22 @@ from unmet.solvers.exact.direct import (
     proved,
 )
 from unmet.solvers.exact.features import (
-    Merging,
     RowGroups,
     Standardisation,
-    column_means,
     groups_of,
+    merge_kinks,
+    sort_kinks,
 )
 from unmet.solvers.exact.highs import solve_highs
-from unmet.solvers.exact.interior_point import (
-    KinkOrder,
-    Operator,
-    stacked,
+from unmet.solvers.exact.interior_point import Operator
+from unmet.solvers.exact.sparse import (
+    DENSE_ENTRIES,
+    SCHUR_COLUMNS,
+    SparseOperator,
+    independent_columns,
+    pairs_fit,
+    standardise_sparse,
 )
-from unmet.solvers.exact.sparse import SparseOperator, independent_columns, pairs_fit
 from unmet.solvers.problem import HingeProblem, Hinges, Solution
 
 Array = NDArray[np.float64]
@@ -83,73 +89,98 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
     """
     # What overflows on the way is no news: the certificate tells whether it mattered.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        found = free_constant(problem)
         try:
-            dense = _as_dense(problem)
-            if dense is None:
-                found = _eliminate_columns(problem, tolerance)
-            else:
-                groups = groups_of(np.asarray(dense.features))
-                found = None if groups is not None else _screen(dense, tolerance)
-                found = found or minimise_rows(dense, groups, tolerance)
-            if found is None and (problem.ridge is None or not problem.ridge.any()):
-                found = _ask_highs(problem, tolerance)
-        except (ValueError, np.linalg.LinAlgError, SolverFailure):
-            found = None  # numbers that a library refuses, or a matrix that has no factor
-        found = found or free_constant(problem)
+            if found is None and sparse.issparse(problem.features):
+                n_rows, n_features = problem.features.shape
+                few = n_features <= 100
+                # few rows a column leave directions of θ free, which dense solves find
+                loose = not problem.penalised and n_rows <= 4 * n_features
+                if (few or loose) and n_rows * n_features <= DENSE_ENTRIES:
+                    dense = np.ascontiguousarray(problem.features.toarray())
+                    problem = replace(problem, features=dense)
+                else:
+                    found = _eliminate_columns(problem, tolerance)
+            if found is None and isinstance(problem.features, np.ndarray):
+                groups = groups_of(problem.features)
+                found = None if groups is not None else _screen(problem, tolerance)
+                found = found or minimise_rows(problem, groups, tolerance)
+            if found is None and problem.ridge is None:
+                found = solve_highs(problem)  # where weights span fifteen digits, steps may jam
+        except (np.linalg.LinAlgError, SolverFailure):
+            found = None  # a matrix that has no factor
     if found is None:
         raise SolverFailure(
-            f"no solver could prove an answer to {max(tolerance, constants.ACCEPTABLE_GAP):g} of "
+            f"no solver could prove an answer to {max(tolerance, ACCEPTABLE_GAP):g} of "
             f"its cost for these features, costs and weights: look for cells far larger than the "
             "rest of their column, and bring columns to similar units."
         )
     return found
 
 
-def solve_program(problem: HingeProblem) -> Solution:
-    """Solve by HiGHS.
+def solve_blocks(
+    source: BlockSource,
+    price: Price,
+    sample: BlockSample,
+    *,
+    intercept: bool,
+    ridge: Array | None = None,
+    lasso: Array | None = None,
+    tolerance: float = 1e-9,
+) -> Solution:
+    """Minimise the mean cost of all rows of a source, plus penalties, to a relative duality gap.
+
+    Near kinks are solved alone; where guesses from the sample do not tell these from far ones (half
+    of all observations lie exactly on a plane, or a band holds everything), and the rows fit, they
+    are read into memory as a whole.
 
     Parameters
     ----------
-    problem : HingeProblem
-        Without ridge.
+    source : BlockSource
+    price : callable
+        From rows with weight, and a factor of their weights, to `Kinks`. On a cluster it travels.
+    sample : BlockSample
+        What the sampling read found; at least a few thousand rows.
+    intercept : bool
+    ridge, lasso : ndarray of shape (n_features,), optional
+    tolerance : float
+        Largest duality gap relative to the objective.
 
     Returns
     -------
     Solution
+        Its ``passes`` are reads of the data, the sampling read included.
 
     Raises
     ------
     SolverFailure
-        If HiGHS cannot prove its answer.
+        If the gap is not reached.
     """
-    found = proved(problem, solve_highs(problem), None, constants.HIGHS_GAP)
-    if found is None:
-        raise SolverFailure(
-            "HiGHS could not prove an answer for these features, costs and weights: use the "
-            "solver 'exact'."
+    if source.n_features > 2000:
+        raise Unsupported(
+            f"Blocks and {source.n_features} features do not fit together, because the matrices "
+            "of a pass would not: use at most 2000, or the solver 'minibatch'."
         )
-    return found
-
-
-def _ask_highs(problem: HingeProblem, tolerance: float) -> Solution | None:
-    """Solve where an interior point fails: steps that jam, sparse features that are too large.
-
-    HiGHS takes columns that are nearly dependent for dependent ones, so it gets other coordinates.
-    """
-    features, lasso = problem.features, problem.lasso
-    n_rows, n_features = features.shape
-    if lasso is not None or n_rows * n_features > constants.DENSE_ENTRIES:
-        return proved(problem, solve_highs(problem), None, tolerance)
-    rows = features if isinstance(features, np.ndarray) else features.toarray()
-    standard, design = Standardisation.with_design(rows, problem.fit_intercept)
-    size = standard.n_parameters - int(problem.fit_intercept)
-    found = solve_highs(replace(problem, features=np.ascontiguousarray(design[:, :size])))
-    coefficients, intercept = standard.to_raw(np.append(found.coefficients, found.intercept))
-    found = replace(found, coefficients=coefficients, intercept=intercept)
-    return proved(problem, found, standard, tolerance)
-
-
-# --- Dense features.
+    rows, factor = sample.rows, 1.0 / sample.total
+    few = KinkBlock(rows.features, price(rows, factor * sample.n_rows / len(rows)))
+    blocks = partial(run_evaluated, source, price, factor)
+    screening = Screening(
+        few, intercept, (ridge, lasso), tolerance, blocks, sample.n_rows, float(sample.reads)
+    )
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        found = screening.run()
+    if found is not None:
+        return found
+    if sample.n_rows * source.n_features > 100_000_000:  # 800 MB
+        raise SolverFailure(
+            "the solver over blocks could not prove an answer for these features and weights; "
+            "try bringing them to similar scales, or another strength of the penalty."
+        )
+    every = read_sample(source, in_memory=sys.maxsize)
+    kinks = price(every.rows, 1.0 / every.total)
+    problem = HingeProblem(every.rows.features, kinks, intercept, ridge, lasso)
+    together = solve_exact(problem, tolerance=tolerance)
+    return replace(together, passes=screening.passes + every.reads)
 
 
 def _screen(problem: HingeProblem, tolerance: float) -> Solution | None:
@@ -170,146 +201,90 @@ def minimise_rows(
 ) -> Solution | None:
     """Solve all rows together, equal ones merged; None if the gap is not acceptable."""
     features = np.asarray(problem.features)
-    hinges, order = flat_hinges(problem.kinks), stacked(*problem.kinks.position.shape)
+    hinges, operator = flat_hinges(problem.kinks), Operator(features, len(problem.kinks.position))
     if groups is not None:
-        features = features[groups[0]]
-        merging = Merging.of(groups[1], hinges.position)
-        hinges, order = merging.apply(hinges), merging.kink_order
-    found, solved = None, [problem]
+        order, runs, merged = sort_kinks(groups[1], hinges.position)
+        hinges = merge_kinks(hinges, order, runs)
+        operator = Operator(features[groups[0]], merged=merged)
     if problem.lasso is not None:
-        found, solved = _leave_out_columns(problem, features, hinges, order, tolerance), []
-    if problem.penalised:
-        # where penalties hardly count, the problem without them proves enough: it costs less
-        solved.append(replace(problem, ridge=None, lasso=None))
-    for each in solved:
-        for share in (1.0, constants.CLOSER):  # closer, where little costs anything
-            if found is not None:
-                return found
-            both = _minimise(each, features, hinges, order, tolerance, share)
-            if both is None:
-                break
-            found = proved(problem, both[0], both[2], tolerance)
-    return found
-
-
-def _minimise(
-    problem: HingeProblem,
-    features: Array,
-    hinges: Hinges,
-    order: KinkOrder,
-    tolerance: float,
-    share: float = 1.0,
-) -> tuple[Solution, Array, Standardisation] | None:
-    """Standardise, solve, and return the multipliers of the kinks too; None if there is doubt.
-
-    `share` of the tolerance is what is aimed at.
-    """
-    penalties = problem.ridge, problem.lasso
-    standard, design = Standardisation.with_design(features, problem.fit_intercept, penalties)
-    whole = StandardProblem.of(Operator(design, order), hinges, standard, penalties, tolerance)
-    both = whole.minimise(share * tolerance)
-    return None if both is None else (*both, standard)
-
-
-# --- ℓ1.
-
-
-def _leave_out_columns(
-    problem: HingeProblem, features: Array, hinges: Hinges, order: KinkOrder, tolerance: float
-) -> Solution | None:
-    """Leave out columns that ℓ1 surely holds at zero, then solve some of the others or all.
-
-    Multipliers lie in their boxes, so that |x_j'y| ≤ Σ_i |x_ij| max(below_i, above_i).
-    """
-    lasso, ridge = np.asarray(problem.lasso), problem.ridge
-    centre = column_means(features) if problem.fit_intercept else 0.0
-    most = order.collect(np.maximum(hinges.below, hinges.above)) @ np.abs(features - centre)
-    open_ = np.flatnonzero(lasso <= most)
-    part = np.ascontiguousarray(features[:, open_])
-    inside = replace(
-        problem, features=part, lasso=lasso[open_], ridge=None if ridge is None else ridge[open_]
-    )
-    found = None
-    if len(open_) > max(200, len(features)):
-        found = _grow_columns(inside, part, hinges, order, tolerance)
-    if found is None:
-        both = _minimise(inside, part, hinges, order, tolerance)
-        found = None if both is None else both[0]
-    if found is None:
-        return None
-    coefficients = np.zeros(len(lasso))
-    coefficients[open_] = found.coefficients
-    return proved(problem, replace(found, coefficients=coefficients), None, tolerance)
-
-
-def _grow_columns(
-    problem: HingeProblem, features: Array, hinges: Hinges, order: KinkOrder, tolerance: float
-) -> Solution | None:
-    """Grow a working set of columns until the others are proved to be zero.
-
-    None when a part cannot be solved, or the working set stops growing before the proof.
-    """
-    lasso, ridge = np.asarray(problem.lasso), problem.ridge
-    charged = np.zeros(len(lasso)) if ridge is None else ridge
-    centre = column_means(features) if problem.fit_intercept else np.zeros(len(lasso))
-    centred = features - centre
-    # Multipliers at the best constant decision rank the columns.
-    slope = hinges.below + hinges.above
-    level = 0.0
-    if problem.fit_intercept:
-        level = best_intercept(hinges.position, slope, float(hinges.below.sum()))
-    dual = np.where(hinges.position < level, hinges.above, -hinges.below)
-    free = lasso <= 0
-    weight = np.where(free, 1.0, lasso)
-    ratio = np.where(free, np.inf, np.abs(order.collect(dual) @ centred) / weight)
-    working = np.sort(np.argsort(-ratio)[: max(constants.WORKING_SET, int(free.sum()))])
-    iterations = 0
-    for _ in range(constants.WORKING_SET_ROUNDS):
-        part = np.ascontiguousarray(features[:, working])
-        inside = replace(
-            problem,
-            features=part,
-            lasso=lasso[working],
-            ridge=None if ridge is None else ridge[working],
-        )
-        both = _minimise(inside, part, hinges, order, tolerance)
+        found = _grow_columns(problem, operator, hinges, tolerance)
+        return None if found is None else proved(problem, found, None, tolerance)
+    for share in (1.0, 1e-3):  # closer, where little costs anything
+        whole = _standardise(problem, operator, hinges, tolerance)
+        both = whole.minimise(share)
         if both is None:
             return None
-        found, dual, _ = both
-        iterations += found.iterations
-        outside = np.ones(len(lasso), dtype=bool)
-        outside[working] = False
-        pull = np.abs(order.collect(dual) @ centred)
-        beyond = np.where(free, 0.0, np.maximum(pull - lasso, 0.0))
-        bare = beyond[charged <= 0] / weight[charged <= 0]
-        smooth = outside & (charged > 0)
-        gap = found.gap + float(bare.max(initial=0.0)) * abs(found.objective)
-        gap += float((beyond[smooth] ** 2 / (4 * charged[smooth])).sum())
-        if gap <= tolerance * abs(found.objective):
-            coefficients = np.zeros(len(lasso))
-            coefficients[working] = found.coefficients
-            return replace(found, coefficients=coefficients, gap=gap, iterations=iterations)
-        candidates = np.flatnonzero(outside & (beyond > 0))
-        if not len(candidates):
-            return None
-        worst = candidates[np.argsort(-beyond[candidates] / weight[candidates])[: len(working)]]
-        working = np.sort(np.concatenate([working, worst]))
+        found = proved(problem, both[0], whole.standard, tolerance)
+        if found is not None:
+            return found
     return None
 
 
-# --- Sparse features.
+def _standardise(
+    problem: HingeProblem, raw: Operator, hinges: Hinges, tolerance: float
+) -> StandardProblem:
+    """Bring rows and penalties to standardised coordinates."""
+    standard, design = Standardisation.of(
+        raw.rows, problem.fit_intercept, rotate=problem.ridge is None and problem.lasso is None
+    )
+    operator = Operator(design, raw.blocks, raw.merged)
+    penalties = problem.ridge, problem.lasso
+    return StandardProblem(operator, hinges, standard, penalties, tolerance)
 
 
-def _as_dense(problem: HingeProblem) -> HingeProblem | None:
-    """Return the problem with dense features; None where sparse ones are better left so."""
-    if not sparse.issparse(problem.features):
-        return problem
-    n_rows, n_features = problem.features.shape
-    few = n_features <= constants.DENSE_COLUMNS
-    free = not problem.penalised and n_rows <= constants.NORM_ROWS * n_features  # directions of θ
-    if not (few or free) or n_rows * n_features > constants.DENSE_ENTRIES:
-        return None
-    return replace(problem, features=np.ascontiguousarray(problem.features.toarray()))
+def _grow_columns(
+    problem: HingeProblem, operator: Operator, hinges: Hinges, tolerance: float
+) -> Solution | None:
+    """Grow a working set of columns under ℓ1 until the others are proved to be zero.
+
+    Multipliers lie in their boxes, so that |x_j'y| ≤ Σ_i |x_ij| max(below_i, above_i): columns
+    with a larger lasso_j never join. Of many others, those begin that pull most at the best
+    constant decision. None when a part cannot be solved, or the set stops growing before the proof.
+    """
+    lasso, ridge, features = np.asarray(problem.lasso), problem.ridge, operator.rows
+    charged = np.zeros(len(lasso)) if ridge is None else ridge
+    centred, level = features, 0.0
+    if problem.fit_intercept:
+        centred, slope = features - features.mean(axis=0), hinges.below + hinges.above
+        level = best_intercept(hinges.position, slope, float(hinges.below.sum()))
+    free = lasso <= 0
+    weight = np.where(free, 1.0, lasso)
+    most = operator.collect(np.maximum(hinges.below, hinges.above)) @ np.abs(centred)
+    working = np.flatnonzero(lasso <= most)
+    if len(working) > max(200, len(features)):
+        dual = np.where(hinges.position < level, hinges.above, -hinges.below)
+        pull = np.abs(operator.collect(dual) @ centred)
+        ratio = np.where(free, np.inf, pull / weight)
+        working = np.sort(np.argsort(-ratio)[: max(64, int(free.sum()))])
+    iterations = 0
+    for _ in range(50):
+        inside = replace(
+            problem, lasso=lasso[working], ridge=None if ridge is None else ridge[working]
+        )
+        part = Operator(
+            np.ascontiguousarray(features[:, working]), operator.blocks, operator.merged
+        )
+        both = _standardise(inside, part, hinges, tolerance).minimise()
+        if both is None:
+            return None
+        found, dual = both
+        iterations += found.iterations
+        outside = np.ones(len(lasso), dtype=bool)
+        outside[working] = False
+        pull = np.abs(operator.collect(dual) @ centred)
+        beyond = np.where(free, 0.0, np.maximum(pull - lasso, 0.0))
+        bare, smooth = outside & (charged <= 0), outside & (charged > 0)
+        excess = float((beyond[bare] / weight[bare]).max(initial=0.0))
+        gap = found.gap + excess * abs(found.objective)
+        gap += float((beyond[smooth] ** 2 / (4 * charged[smooth])).sum())
+        candidates = np.flatnonzero(outside & (beyond > 0))
+        if gap <= tolerance * abs(found.objective) or not len(candidates):
+            coefficients = np.zeros(len(lasso))
+            coefficients[working] = found.coefficients
+            return replace(found, coefficients=coefficients, gap=gap, iterations=iterations)
+        worst = candidates[np.argsort(-beyond[candidates] / weight[candidates])[: len(working)]]
+        working = np.sort(np.concatenate([working, worst]))
+    return None
 
 
 def _eliminate_columns(problem: HingeProblem, tolerance: float) -> Solution | None:
@@ -318,41 +293,18 @@ def _eliminate_columns(problem: HingeProblem, tolerance: float) -> Solution | No
     if not features.has_canonical_format:
         features = features.copy()  # the caller's matrix stays as it is
         features.sum_duplicates()
-    design, standard = _sparse_design(features, problem.fit_intercept)
+    standard, design = standardise_sparse(features, problem.fit_intercept)
     independent = independent_columns(design)
-    if not pairs_fit(design) or design.shape[1] - len(independent) > constants.SCHUR_COLUMNS:
-        return None
-    operator = SparseOperator(design, stacked(*problem.kinks.position.shape), independent)
+    if not pairs_fit(design) or design.shape[1] - len(independent) > SCHUR_COLUMNS:
+        raise Unsupported(
+            "The solver 'exact' and sparse features with thousands of columns that occur together "
+            "do not fit together, because its matrices would be too large: use the solver "
+            "'minibatch' or 'highs'."
+        )
+    operator = SparseOperator(design, independent, len(problem.kinks.position))
     hinges, penalties = flat_hinges(problem.kinks), (problem.ridge, problem.lasso)
-    whole = StandardProblem.of(operator, hinges, standard, penalties, tolerance)
-    both = whole.minimise(tolerance)
+    both = StandardProblem(operator, hinges, standard, penalties, tolerance).minimise()
     if both is None:
         return None
     solution = replace(both[0], method="sparse " + both[0].method)
     return proved(problem, solution, None, tolerance)
-
-
-def _sparse_design(
-    features: sparse.csr_array, intercept: bool
-) -> tuple[sparse.csr_array, Standardisation]:
-    """Scale the columns, centre those without zeros, and add the intercept."""
-    n_rows, n_features = features.shape
-    centre, data = np.zeros(n_features), features.data
-    if intercept:
-        full = np.bincount(features.indices, minlength=n_features) == n_rows
-        if full.any():
-            centre = np.where(full, features.sum(axis=0) / n_rows, 0.0)
-            data = data - centre[features.indices]
-    peak = np.zeros(n_features)
-    np.maximum.at(peak, features.indices, np.abs(data))
-    peak[peak <= 0] = 1.0
-    scaled = data / peak[features.indices]
-    square = np.bincount(features.indices, scaled**2, n_features) / n_rows
-    scale = peak * np.sqrt(np.where(square > 0, square, 1.0))
-    if (data == 1).all():
-        scale = np.ones(n_features)  # keeps products of entries at one: nothing to multiply
-    inner = (data / scale[features.indices], features.indices, features.indptr)
-    design = sparse.csr_array(inner, shape=features.shape)
-    if intercept:
-        design = sparse.csr_array(sparse.hstack([design, sparse.csr_array(np.ones((n_rows, 1)))]))
-    return design, Standardisation(centre, scale, intercept)

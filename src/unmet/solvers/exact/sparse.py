@@ -13,21 +13,46 @@ place in (Δ, B, C) by one weighted `bincount`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import blas
 
-from unmet.solvers import constants
-from unmet.solvers.exact.interior_point import CholeskyFactor, KinkOrder, Operator, factorise
+from unmet.solvers.exact.features import Standardisation
+from unmet.solvers.exact.interior_point import Factor, Operator, factorise
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-_SHIFT = 1e-14
-_DEPENDENT = 1e-12
+DENSE_ENTRIES = 20_000_000
+"""Entries up to which sparse features may be made dense."""
+SCHUR_COLUMNS = 6000
+"""Columns left for the dense factor."""
+SCHUR_PAIRS = 400_000_000
+"""Products of two entries of a row, 8 bytes each at least."""
+
+
+def standardise_sparse(
+    features: sparse.csr_array, intercept: bool
+) -> tuple[Standardisation, sparse.csr_array]:
+    """Scale the columns, centre those without zeros, and add the intercept."""
+    n_rows, n_features = features.shape
+    centre, data, column = np.zeros(n_features), features.data, features.indices
+    if intercept:
+        full = np.bincount(column, minlength=n_features) == n_rows
+        if full.any():
+            centre = np.where(full, features.sum(axis=0) / n_rows, 0.0)
+            data = data - centre[column]
+    scale = np.sqrt(np.bincount(column, data**2, n_features) / n_rows)
+    scale[scale <= 0] = 1.0
+    if (data == 1).all():
+        scale = np.ones(n_features)  # keeps products of entries at one: nothing to multiply
+    inner = data / scale[column], column, features.indptr
+    design = sparse.csr_array(inner, shape=features.shape)
+    if intercept:
+        ones = sparse.csr_array(np.ones((n_rows, 1)))
+        design = sparse.csr_array(sparse.hstack([design, ones]))
+    return Standardisation(centre, scale, intercept), design
 
 
 def independent_columns(features: sparse.csr_array) -> Index:
@@ -37,8 +62,8 @@ def independent_columns(features: sparse.csr_array) -> Index:
     """
     n_rows, n_columns = features.shape
     sample = features
-    if n_rows > constants.SCHUR_SAMPLE:
-        rows = np.random.default_rng(0).choice(n_rows, constants.SCHUR_SAMPLE, replace=False)
+    if n_rows > 100_000:
+        rows = np.random.default_rng(0).choice(n_rows, 100_000, replace=False)
         sample = features[np.sort(rows)]
     pattern = sparse.csr_array((np.ones(sample.nnz), sample.indices, sample.indptr), sample.shape)
     neighbours = (pattern.T @ pattern).tocsr()
@@ -60,34 +85,14 @@ def independent_columns(features: sparse.csr_array) -> Index:
 def pairs_fit(design: sparse.csr_array) -> bool:
     """Whether the products of two entries of the same row are few enough to be listed."""
     per_row = np.diff(design.indptr).astype(np.int64)
-    return int((per_row * (per_row + 1) // 2).sum()) <= constants.SCHUR_PAIRS
-
-
-@dataclass(frozen=True)
-class SchurFactor:
-    """Factor of the normal matrix with the independent block eliminated."""
-
-    independent: Index
-    rest: Index
-    inverse_root: Array
-    coupling: Array
-    inner: CholeskyFactor
-
-    def solve(self, right: Array) -> Array:
-        """Solve with the normal matrix."""
-        head = right[self.independent] * self.inverse_root
-        tail = self.inner.solve(right[self.rest] - head @ self.coupling)
-        solution = np.empty_like(right)
-        solution[self.rest] = tail
-        solution[self.independent] = (head - self.coupling @ tail) * self.inverse_root
-        return solution
+    return int((per_row * (per_row + 1) // 2).sum()) <= SCHUR_PAIRS
 
 
 class SparseOperator(Operator):
-    """A sparse design matrix (intercept column included) and how its rows stand to the kinks."""
+    """A sparse design matrix (intercept column included) and its rows as kinks."""
 
-    def __init__(self, rows: sparse.csr_array, order: KinkOrder, independent: Index) -> None:
-        super().__init__(rows, order)
+    def __init__(self, rows: sparse.csr_array, independent: Index, blocks: int = 1) -> None:
+        super().__init__(rows, blocks)
         self.correctors = 3
         self.columns = rows.T.tocsr() if rows.nnz < 5_000_000 else rows.T
         self.independent = independent
@@ -131,9 +136,9 @@ class SparseOperator(Operator):
         self.pair_row = np.concatenate(pair_rows)
         self.pair_value = None if all_ones else np.concatenate(values)
 
-    def moments(self, values: Array) -> Array:
-        """Return A'values."""
-        result: Array = self.columns @ self.order.collect(values)
+    def times(self, values: Array) -> Array:
+        """Return rows'values."""
+        result: Array = self.columns @ values
         return result
 
     def leverage(self) -> Array:
@@ -142,17 +147,18 @@ class SparseOperator(Operator):
         square.data = square.data**2
         per_column = np.maximum(square.sum(axis=0), 1e-300)
         result: Array = np.sqrt(square @ (1 / per_column))
-        return self.order.spread(result)
+        return np.concatenate([*[result] * self.blocks, np.ones(self.n_lasso)])
 
-    def subset(self, kinks: Index) -> SparseOperator:
-        """Return the operator of some kinks; the elimination order stays."""
-        rows = self.rows[self.order.rows_of(kinks)]
-        return SparseOperator(rows, KinkOrder(), self.independent)
+    def with_rows(self, rows: sparse.csr_array) -> SparseOperator:
+        """Return the operator of other rows; the elimination order stays."""
+        other = SparseOperator(rows, self.independent)
+        other.penalised, other.n_lasso = self.penalised, self.n_lasso
+        return other
 
-    def factor(self, weights: Array, ridge: Array | None) -> SchurFactor:
-        """Factor A' diag(weights) A + diag(ridge)."""
+    def factor_rows(self, weights: Array, ridge: Array | None) -> Factor:
+        """Factor rows' diag(weights) rows + diag(ridge), the independent block eliminated."""
         n_head, n_rest = len(self.independent), len(self.rest)
-        per_pair = self.order.collect(weights)[self.pair_row]
+        per_pair = weights[self.pair_row]
         if self.pair_value is not None:
             per_pair *= self.pair_value
         flat: Array = np.bincount(
@@ -166,13 +172,23 @@ class SparseOperator(Operator):
             rest.flat[:: n_rest + 1] += ridge[self.rest]
         # The levels of each factor sum to the intercept: without a shift relative to what stood
         # here before the elimination, only rounding would be left of such directions.
-        rest.flat[:: n_rest + 1] *= 1 + _DEPENDENT
+        rest.flat[:: n_rest + 1] *= 1 + 1e-12
         largest = max(diagonal.max(initial=0.0), rest.diagonal().max(initial=0.0))
-        np.maximum(diagonal, _SHIFT * largest, out=diagonal)
+        np.maximum(diagonal, 1e-14 * largest, out=diagonal)
         inverse_root = 1 / np.sqrt(diagonal)
         coupling *= inverse_root[:, None]
         if n_rest:
             # only the lower triangle of ``rest`` is filled, and only it is read
             lower = blas.dsyrk(-1.0, coupling.T, beta=1.0, c=np.asfortranarray(rest), lower=1)
             rest = np.tril(lower) + np.tril(lower, -1).T
-        return SchurFactor(self.independent, self.rest, inverse_root, coupling, factorise(rest))
+        solve_rest = factorise(rest)
+
+        def solve(right: Array) -> Array:
+            head = right[self.independent] * inverse_root
+            tail = solve_rest(right[self.rest] - head @ coupling)
+            solution = np.empty_like(right)
+            solution[self.rest] = tail
+            solution[self.independent] = (head - coupling @ tail) * inverse_root
+            return solution
+
+        return solve
