@@ -23,9 +23,10 @@ import polars as pl
 from unmet import Newsvendor
 from unmet.data import load_bakery, load_yaz
 from unmet.evaluation import censored_cost
-from unmet.planning import DecisionPlan, OrderPlan, example, read_table
+from unmet.planning import OrderPlan, example, read_table
 from unmet.planning.example import EXAMPLE
 from unmet.planning.panel_models import TrainingSet
+from unmet.planning.plan_options import plan_from_options
 
 HERE = Path(__file__).parent
 HORIZON = 7
@@ -50,7 +51,7 @@ def planned(past, coming, keys, cost, **words):
 
 def by_hand(past, coming, cost, **words):
     """`unmet fit` and `unmet decide` with columns that somebody chose."""
-    plan = DecisionPlan(**words, underage=cost.underage, overage=cost.overage).fit(past)
+    plan = plan_from_options(**words, underage=cost.underage, overage=cost.overage).fit(past)
     return plan.decide(coming, step=None).decision
 
 

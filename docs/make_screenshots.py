@@ -15,9 +15,9 @@ from urllib.request import urlopen
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from unmet.app import WhatIf
-from unmet.planning import DecisionPlan, example
-from unmet.planning.decision_report import command_of
+from unmet.planning import example
 from unmet.planning.example import EXAMPLE
+from unmet.planning.plan_options import command_of, plan_from_options
 from unmet.report import write_report
 
 IMAGES = Path(__file__).with_name("images")
@@ -57,7 +57,7 @@ def write_example_report(path: Path) -> Path:
     """Report of the bundled restaurant, as the page makes it."""
     tables = example()
     assumed = {"underage": EXAMPLE["underage"], "overage": EXAMPLE["overage"]}
-    outcome = WhatIf(DecisionPlan(**EXAMPLE), tables.sales).outcome(
+    outcome = WhatIf(plan_from_options(**EXAMPLE), tables.sales).outcome(
         assumed, tables.truth, truth="demand"
     )
     return write_report(outcome.report(command_of(outcome.plan)), path)

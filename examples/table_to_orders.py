@@ -21,10 +21,8 @@ def learn(sales: pl.DataFrame, path: Path) -> Path:
     plan = DecisionPlan(
         observed="sales",
         features=["weekday", "month", "dish", "is_holiday", "temperature"],
-        underage=3,
-        overage=1,
-        date="date",
-        series=["dish"],
+        cost=unmet.Newsvendor(underage=3, overage=1),
+        columns={"date": "date", "series": "dish"},
     )
     plan.fit(sales)
     found = plan.diagnosis_

@@ -9,8 +9,8 @@ import pytest
 
 from unmet.app.upload import MAX_BYTES, guess_plan, read_uploaded
 from unmet.errors import InvalidInput
-from unmet.planning import DecisionPlan, example
-from unmet.planning.decision_report import command_of
+from unmet.planning import example
+from unmet.planning.plan_options import command_of, plan_from_options
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
@@ -89,7 +89,7 @@ def test_huge_files_are_refused():
 
 
 def test_commands_name_everything_that_a_plan_can_say():
-    plan = DecisionPlan(
+    plan = plan_from_options(
         "it's $(sold)",
         ["a b", "c"],
         underage_column="margin",
@@ -102,7 +102,7 @@ def test_commands_name_everything_that_a_plan_can_say():
         categories=["c"],
         by=["shop"],
         weight_column="weight",
-        random_state=7,
+        seed=7,
     )
     fit, decide = command_of(plan, step=None, lower=2).splitlines()
     found = options(fit)

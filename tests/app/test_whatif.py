@@ -6,8 +6,9 @@ import pytest
 
 from unmet.app import WhatIf
 from unmet.errors import InvalidInput, Unsupported
-from unmet.planning import DecisionPlan, evaluate, example
+from unmet.planning import evaluate, example
 from unmet.planning.example import EXAMPLE, Example
+from unmet.planning.plan_options import plan_from_options
 from unmet.simulate import pricing, replacement, store10
 
 WORDS = {"observed": "sales", "features": ("weekday", "month", "category")}
@@ -27,7 +28,7 @@ def tables():
 
 @pytest.fixture(scope="module")
 def restaurant(tables):
-    return WhatIf(DecisionPlan(**EXAMPLE), tables.sales)
+    return WhatIf(plan_from_options(**EXAMPLE), tables.sales)
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +38,11 @@ def store():
 
 @pytest.fixture(scope="module")
 def store_what_if(store):
-    return WhatIf(DecisionPlan(**WORDS, underage=3.0, overage=1.0), store)
+    return WhatIf(plan_from_options(**WORDS, underage=3.0, overage=1.0), store)
 
 
 def test_other_costs_give_what_a_plan_gives_that_learns_anew(tables, restaurant):
-    plan = DecisionPlan(**{**EXAMPLE, "underage": 7.0, "overage": 2.0}).fit(tables.sales)
+    plan = plan_from_options(**{**EXAMPLE, "underage": 7.0, "overage": 2.0}).fit(tables.sales)
     expected = plan.decide(tables.coming, 6, 12)
     found = restaurant.outcome(costs(7.0, 2.0), tables.coming, step=6, lower=12)
     np.testing.assert_array_equal(found.decisions.decision, expected.decision)
@@ -72,7 +73,7 @@ def test_rates_move_decisions_and_money_the_same_way(store, store_what_if):
 
 
 def test_the_rate_is_that_of_band_at(store, store_what_if):
-    plan = DecisionPlan(**WORDS, underage=5.0, overage=1.0).fit(store)
+    plan = plan_from_options(**WORDS, underage=5.0, overage=1.0).fit(store)
     features = plan.encode(plan.rows(store).table)
     expected = plan.estimator_.rule_.band_at(features, 0.3, cost=plan.cost)
     found = store_what_if.rates.band(features, 0.3, plan.cost)
@@ -99,7 +100,7 @@ def test_other_rates_are_refused(store, store_what_if, rate):
 
 def test_costs_by_row(store):
     table = store.head(300).with_columns(pl.Series("cost", np.where(np.arange(300) % 2, 9.0, 2.0)))
-    plan = DecisionPlan(**WORDS, underage_column="cost", overage=1.0)
+    plan = plan_from_options(**WORDS, underage_column="cost", overage=1.0)
     what_if = WhatIf(plan, table)
     found = what_if.outcome({"overage": 1.0}, table.head(20), truth="demand")
     expected = plan.fit(table).decide(table.head(20))
@@ -113,7 +114,7 @@ def test_costs_by_row(store):
 
 @pytest.mark.slow
 def test_many_rows_are_sampled_and_said_to_be(store):
-    plan = DecisionPlan(**WORDS, underage=3.0, overage=1.0)
+    plan = plan_from_options(**WORDS, underage=3.0, overage=1.0)
     what_if = WhatIf(plan, store, max_rows=300)
     found = what_if.outcome(costs(3.0, 1.0), store.head(40))
     assert what_if.sampled
@@ -135,8 +136,8 @@ def offers():
 def test_prices():
     table, names = offers()
     words = {"problem": "pricing", "accepted_column": "accepted"}
-    plan = DecisionPlan("offer", names, underage=2.0, overage=5.0, **words)
-    what_if = WhatIf(DecisionPlan("offer", names, underage=1.0, overage=1.0, **words), table)
+    plan = plan_from_options("offer", names, underage=2.0, overage=5.0, **words)
+    what_if = WhatIf(plan_from_options("offer", names, underage=1.0, overage=1.0, **words), table)
     assert what_if.rates is None
     found = what_if.outcome(costs(2.0, 5.0), table.head(30), step=None)
     expected = plan.fit(table).decide(table.head(30), None)
@@ -149,10 +150,10 @@ def test_prices():
 def test_prices_of_most_revenue():
     table, names = offers()
     words = {"problem": "pricing", "accepted_column": "accepted", "goal": "revenue"}
-    what_if = WhatIf(DecisionPlan("offer", names, **words), table)
+    what_if = WhatIf(plan_from_options("offer", names, **words), table)
     found = what_if.outcome({"unit_cost": 20.0}, table.head(30), step=None)
     expected = (
-        DecisionPlan("offer", names, unit_cost=20.0, **words)
+        plan_from_options("offer", names, unit_cost=20.0, **words)
         .fit(table)
         .decide(table.head(30), None)
     )
@@ -168,8 +169,8 @@ def test_prices_of_most_revenue():
 def test_ages(features):
     table = replacement(n=40, seed=2).train.to_polars()
     words = {"problem": "replacement", "censored_column": "suspended"}
-    plan = DecisionPlan("time", features, planned=2.0, failure=9.0, **words)
-    what_if = WhatIf(DecisionPlan("time", features, planned=1.0, failure=8.0, **words), table)
+    plan = plan_from_options("time", features, planned=2.0, failure=9.0, **words)
+    what_if = WhatIf(plan_from_options("time", features, planned=1.0, failure=8.0, **words), table)
     found = what_if.outcome({"planned": 2.0, "failure": 9.0}, table.head(20), step=None)
     expected = plan.fit(table).decide(table.head(20), None)
     np.testing.assert_allclose(found.decisions.decision, expected.decision, rtol=1e-9)
@@ -179,6 +180,6 @@ def test_ages(features):
 
 def test_what_the_page_cannot_do_is_refused(store):
     with pytest.raises(InvalidInput, match="needs a linear model or the distribution"):
-        WhatIf(DecisionPlan(**WORDS, underage=3.0, overage=1.0, model="boosted"), store)
+        WhatIf(plan_from_options(**WORDS, underage=3.0, overage=1.0, model="boosted"), store)
     with pytest.raises(InvalidInput, match="underage must"):
-        WhatIf(DecisionPlan(**WORDS, underage=-3.0, overage=1.0), store)
+        WhatIf(plan_from_options(**WORDS, underage=-3.0, overage=1.0), store)

@@ -14,6 +14,7 @@ import pytest
 
 from unmet.cli.main import run
 from unmet.planning import DecisionPlan, evaluate, read_table
+from unmet.planning.plan_options import plan_from_options
 
 pytest.importorskip("skops")
 
@@ -74,7 +75,7 @@ def strict(text):
 def by_hand(folder):
     table = pl.read_csv(folder / "sales.csv", schema_overrides={"store": pl.String})
     words = {"underage": 3, "overage": 1, "censored_column": "out"}
-    return DecisionPlan("sales", ["price", "store"], **words).fit(table)
+    return plan_from_options("sales", ["price", "store"], **words).fit(table)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from unmet.errors import InvalidInput, Unsupported
 from unmet.lifetimes import expected_cost, latent_ages, replacement_age
 from unmet.lifetimes.features import fit_rate
 from unmet.persistence import load
-from unmet.planning import DecisionPlan
+from unmet.planning.plan_options import plan_from_options
 from unmet.simulate import replacement
 
 COST = AgeReplacement(1, 6)
@@ -136,7 +136,7 @@ def test_families_that_are_a_habit_prove_nothing():
         for name, families in (("named", ["weibull", "lognormal"]), ("usual", "lifetimes"))
     }
     assert verdicts == {"named": "yes", "usual": "no"}
-    plan = DecisionPlan("time", ["load"], problem="replacement", planned=1, failure=6)
+    plan = plan_from_options("time", ["load"], problem="replacement", planned=1, failure=6)
     assert plan.estimator().rule.families == "lifetimes"
 
 

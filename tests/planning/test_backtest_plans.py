@@ -14,8 +14,9 @@ from sklearn.model_selection import KFold
 
 from unmet.errors import InvalidInput
 from unmet.evaluation import fill_rate, service_level
-from unmet.planning import DecisionPlan, backtest, evaluate
+from unmet.planning import backtest, evaluate
 from unmet.planning.backtest import METHODS, compare
+from unmet.planning.plan_options import plan_from_options
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 
@@ -27,7 +28,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def dated():
-    return DecisionPlan(**BASE, date="date", series=["store"], censored_column="out")
+    return plan_from_options(**BASE, date="date", series=["store"], censored_column="out")
 
 
 @pytest.fixture(scope="module")
@@ -42,17 +43,22 @@ def nv_cost(order, demand, under=3.0, over=1.0):
 
 
 def spied(monkeypatch, plan, table, **options):
-    """Decisions of every method, before they are evaluated."""
-    kept = {}
-    original = backtest._evaluate
+    """Decisions of every method on the rows held out, before they are evaluated, and the result."""
+    kept, original = {}, backtest._evaluate
 
-    def spy(evaluator, decided, held, folds, label):
+    def spy(plan, cost, decided, **more):
         kept.update({name: each.copy() for name, each in decided.items()})
-        return original(evaluator, decided, held, folds, label)
+        return original(plan, cost, decided, **more)
 
     with monkeypatch.context() as patch:  # a second spy must not speak to the first
         patch.setattr(backtest, "_evaluate", spy)
         return kept, compare(plan, table, **options)
+
+
+def at_random(table, n_splits):
+    """Rows in the order in which they are held out where there is no date."""
+    blocks = KFold(n_splits, shuffle=True, random_state=0).split(np.empty(table.height))
+    return [held for _, held in blocks]
 
 
 def test_nobody_looks_ahead(monkeypatch, table, dated):
@@ -68,8 +74,7 @@ def test_nobody_looks_ahead(monkeypatch, table, dated):
     second, _ = spied(monkeypatch, dated, other, **options)
     assert list(first) == ["eas", "ieo", "published", "plan"]
     for method, decided in first.items():
-        held = np.isfinite(decided)
-        assert held.sum() == 60
+        assert decided.size == 60
         np.testing.assert_array_equal(decided, second[method])
 
 
@@ -105,29 +110,29 @@ def test_on_the_truth_as_by_hand(table, dated, known):
 def test_costs_by_row_and_rows_held_out_at_random(monkeypatch, table):
     words = {**BASE, "underage": None, "underage_column": "margin", "band": (0.0, 5.0)}
     options = {"truth": "demand", "n_splits": 3}
-    plan = DecisionPlan(**words)
+    plan = plan_from_options(**words)
     decided, found = spied(monkeypatch, plan, table, **options)
     assert found.folds == ()
     assert "the future may have helped" in found.notes[0]
+    blocks = at_random(table, 3)
+    demand, margin = (
+        table[name].to_numpy()[np.concatenate(blocks)] for name in ("demand", "margin")
+    )
     for method, order in decided.items():
-        assert found[method].cost == pytest.approx(
-            nv_cost(order, table["demand"].to_numpy(), table["margin"].to_numpy())
-        )
-        assert len(found[method].by_fold) == 3
-        blocks = [
-            nv_cost(order[held], table["demand"].to_numpy()[held], table["margin"].to_numpy()[held])
-            for _, held in KFold(3, shuffle=True, random_state=0).split(order)
-        ]
-        assert list(found[method].by_fold) == pytest.approx(blocks)
+        assert found[method].cost == pytest.approx(nv_cost(order, demand, margin))
+        ends = np.cumsum([0, *(held.size for held in blocks)])
+        each = [nv_cost(order[a:b], demand[a:b], margin[a:b]) for a, b in pairwise(ends)]
+        assert list(found[method].by_fold) == pytest.approx(each)
 
 
 def test_on_the_estimate(monkeypatch, table):
-    plan = DecisionPlan(**BASE, sellout_rate=0.4)
+    plan = plan_from_options(**BASE, sellout_rate=0.4)
     monkeypatch.setattr(backtest, "_methods", lambda plan: (["eas", "plan"], []))
     decided, found = spied(monkeypatch, plan, table, n_splits=2)
     assert found.basis == "estimate"
     fitted = clone(plan).fit(table)
-    quantile = fitted.estimator_.rule_.quantile_function(fitted.encode(table))
+    held = table[np.concatenate(at_random(table, 2))]
+    quantile = fitted.estimator_.rule_.quantile_function(fitted.encode(held))
     grid = (np.arange(400) + 0.5) / 400  # finer than ours
     for method in ("eas", "plan"):
         expected = np.mean([nv_cost(decided[method], quantile(u)) for u in grid])
@@ -138,7 +143,7 @@ def test_on_the_estimate(monkeypatch, table):
 def test_flags_let_it_price_what_was_seen(monkeypatch):
     monkeypatch.setattr(backtest, "_TRIALS", 3)
     table = sales_table(150)
-    plan = DecisionPlan(**BASE, censored_column="out")
+    plan = plan_from_options(**BASE, censored_column="out")
     found = compare(plan, table, n_splits=2)
     names = ["eas", "ieo", "linear", "distribution", "plan"]
     assert [each.method for each in found.methods if each.method != "published"] == names
@@ -161,22 +166,24 @@ def test_flags_price_plans_that_do_not_learn_from_them():
     bands = {"none": "none", "high": (10.0, 12.0)}
     really, found, naive = {}, {}, {}
     for name, band in bands.items():
-        really[name] = compare(DecisionPlan(**words, band=band), table, truth="demand", n_splits=2)
-        found[name] = compare(DecisionPlan(**words, band=band), table, n_splits=2)
-        naive[name] = compare(DecisionPlan(**BASE, band=band), table, n_splits=2)
+        really[name] = compare(
+            plan_from_options(**words, band=band), table, truth="demand", n_splits=2
+        )
+        found[name] = compare(plan_from_options(**words, band=band), table, n_splits=2)
+        naive[name] = compare(plan_from_options(**BASE, band=band), table, n_splits=2)
         assert (found[name].basis, naive[name].basis) == ("seen", "observation")
     assert really["high"]["plan"].cost < really["high"]["ieo"].cost
     assert found["high"]["plan"].cost < found["high"]["ieo"].cost
     assert naive["high"]["plan"].cost > naive["high"]["ieo"].cost
-    fitted = DecisionPlan(**words, band="none").fit(table)
-    plain = DecisionPlan(**BASE, band="none").fit(table)
+    fitted = plan_from_options(**words, band="none").fit(table)
+    plain = plan_from_options(**BASE, band="none").fit(table)
     np.testing.assert_array_equal(fitted.decide(table).decision, plain.decide(table).decision)
     assert any("only evaluate decisions here" in note for note in fitted.notes_)
 
 
 def test_evaluate_agrees_with_the_measures(table):
     words = {**BASE, "underage": None, "underage_column": "margin"}
-    plan = DecisionPlan(**words, censored_column="out").fit(table)
+    plan = plan_from_options(**words, censored_column="out").fit(table)
     new = sales_table(10, seed=5)
     found = evaluate(plan, new, "demand")
     decided = plan.decide(new)
@@ -197,13 +204,14 @@ def test_evaluate_agrees_with_the_measures(table):
 def test_what_is_priced_can_be_carried_out(monkeypatch, table):
     """Every method in lots of 6, nothing or at least 96, and evaluated so."""
     monkeypatch.setattr(backtest, "_TRIALS", 3)
-    plan = DecisionPlan(**BASE, band=(0.0, 5.0))
+    plan = plan_from_options(**BASE, band=(0.0, 5.0))
     options = {"truth": "demand", "n_splits": 2, "step": 6, "minimum": 96, "upper": 120}
     decided, found = spied(monkeypatch, plan, table, **options)
+    demand = table["demand"].to_numpy()[np.concatenate(at_random(table, 2))]
     assert {"eas", "ieo", "plan"} <= set(decided)
     for method, order in decided.items():
         assert set(np.unique(order)) <= {0, 96, 102, 108, 114, 120}
-        assert found[method].cost == pytest.approx(nv_cost(order, table["demand"].to_numpy()))
+        assert found[method].cost == pytest.approx(nv_cost(order, demand))
     (note,) = [note for note in found.notes if "carried out" in note]
     assert note.endswith("in lots of 6, at most 120, at least 96 if anything.")
     whole, _ = spied(monkeypatch, plan, table, truth="demand", n_splits=2)
@@ -214,15 +222,15 @@ def test_what_is_priced_can_be_carried_out(monkeypatch, table):
 
 def test_flags_price_a_fitted_plan():
     """Without the truth the order of methods, and how far they are apart, stay as they are."""
-    plan = DecisionPlan(**BASE, censored_column="out").fit(sales_table(150))
+    plan = plan_from_options(**BASE, censored_column="out").fit(sales_table(150))
     new = sales_table(300, seed=5)
     stock = pl.Series(np.random.default_rng(1).normal(112, 25, new.height).round())
     new = new.with_columns(stock=stock, sales=pl.min_horizontal("demand", stock))
     new = new.with_columns(out=pl.col("sales") == pl.col("stock"))
     true = evaluate(plan, new, "demand")
     really = true["ieo"].cost - true["plan"].cost
-    for columns in ({}, {"censored_column": "out"}, {"stock_column": "stock"}):
-        found = evaluate(plan, new.drop("demand"), **columns)
+    for columns in (None, {"censored": "out"}, {"stock": "stock"}):
+        found = evaluate(plan, new.drop("demand"), columns=columns)
         assert found.basis == "seen"
         assert found.n_rows == 900
         more = found["ieo"].cost - found["plan"].cost
@@ -238,12 +246,12 @@ def test_flags_price_a_fitted_plan():
 
 def test_nothing_to_price_by():
     table = sales_table(60)
-    plan = DecisionPlan(**BASE, band="none").fit(table)
+    plan = plan_from_options(**BASE, band="none").fit(table)
     with pytest.raises(InvalidInput, match=r"truth must name a column.*got neither"):
         evaluate(plan, table)
     for flags in (pl.lit(True), pl.lit(None, dtype=pl.Boolean)):
         with pytest.raises(InvalidInput, match="Flags and stock say of too few rows"):
-            evaluate(plan, table.with_columns(out=flags), censored_column="out")
+            evaluate(plan, table.with_columns(out=flags), columns={"censored": "out"})
 
 
 def left_out(found):
@@ -255,19 +263,19 @@ def test_every_method_is_shown_or_named(monkeypatch, table):
     monkeypatch.setattr(backtest, "_TRIALS", 3)
     baselines = {"eas", "ieo", "published"}
     for words in ({"band": (0.0, 5.0)}, {"band": "none"}, {"band": "none", "by": ["store"]}):
-        found = compare(DecisionPlan(**BASE, **words), table, truth="demand", n_splits=2)
+        found = compare(plan_from_options(**BASE, **words), table, truth="demand", n_splits=2)
         shown = {each.method for each in found.methods} & baselines
         named = {name for name in baselines if f"Left out: {METHODS[name]}" in left_out(found)}
         assert shown | named == baselines
         assert not shown & named
-    fitted = DecisionPlan(**BASE, band="none").fit(table)
+    fitted = plan_from_options(**BASE, band="none").fit(table)
     (note,) = left_out(evaluate(fitted, table, "demand"))
     assert all(METHODS[name] in note for name in baselines)
 
 
 def test_without_optuna_one_method_is_left_out_and_one_note_says_so(monkeypatch, table):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    found = compare(DecisionPlan(**BASE, band=(0.0, 5.0)), table, truth="demand", n_splits=2)
+    found = compare(plan_from_options(**BASE, band=(0.0, 5.0)), table, truth="demand", n_splits=2)
     assert [each.method for each in found.methods] == ["eas", "ieo", "plan"]
     (note,) = [each for each in found.notes if each.startswith("Left out")]
     assert re.fullmatch(
@@ -282,7 +290,7 @@ def test_flags_that_say_too_little_are_told(monkeypatch, table):
     monkeypatch.setattr(backtest, "_methods", lambda plan: (["plan"], []))
     row = pl.int_range(pl.len())
     few = table.with_columns(out=pl.when(row < 60).then("out"))
-    found = compare(DecisionPlan(**BASE, censored_column="out"), few, n_splits=2)
+    found = compare(plan_from_options(**BASE, censored_column="out"), few, n_splits=2)
     assert found.basis == "estimate"
     assert any("say of too few rows whether they sold out" in note for note in found.notes)
 
@@ -292,7 +300,7 @@ def test_flags_that_say_too_little_are_told(monkeypatch, table):
     [
         ({}, {"step": "six"}, "step must be a number, None or 'auto', got 'six'"),
         ({}, {"n_splits": 1}, "n_splits must be from 2 to the number of rows, got 1"),
-        ({}, {"horizon": 7}, "horizon needs a date column"),
+        ({}, {"horizon": 7}, "horizon needs a column of dates"),
         ({"date": "date"}, {"n_splits": 60}, "needs 61 different dates, got 60 in column 'date'"),
         ({"date": "date"}, {"n_splits": 2, "horizon": 30}, "needs 61 different dates"),
         ({"date": "date"}, {"n_splits": 0}, "n_splits must be a whole number of at least 1"),
@@ -304,5 +312,5 @@ def test_flags_that_say_too_little_are_told(monkeypatch, table):
 )
 def test_wrong_comparisons(table, words, options, sentence):
     with pytest.raises(InvalidInput) as error:
-        compare(DecisionPlan(**BASE, **words), table, **options)
+        compare(plan_from_options(**BASE, **words), table, **options)
     assert sentence in str(error.value)

@@ -11,8 +11,9 @@ import unmet
 from unmet import DistributionDecision, LatentBand, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.evaluation import censored_cost
-from unmet.planning import DecisionPlan, report_data
-from unmet.planning.model_selection import Backtest, ModelChoice, candidates
+from unmet.planning import report_data
+from unmet.planning.decision_models import HeldOut, ModelChoice, candidates
+from unmet.planning.plan_options import plan_from_options
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 
@@ -44,7 +45,7 @@ def wide():
 @pytest.fixture(scope="module")
 def chosen(wide):
     words = {"observed": "sales", "features": ["price"], "underage": 3, "overage": 1}
-    return DecisionPlan(**words, censored_column="out", date="date").fit(wide)
+    return plan_from_options(**words, censored_column="out", date="date").fit(wide)
 
 
 def test_takes_the_distribution_where_a_line_cannot_follow(wide, chosen):
@@ -59,7 +60,7 @@ def test_takes_the_distribution_where_a_line_cannot_follow(wide, chosen):
     paid = {
         name: np.mean(
             Newsvendor(3, 1).cost(
-                DecisionPlan(**words, censored_column="out", model=name)
+                plan_from_options(**words, censored_column="out", model=name)
                 .fit(wide)
                 .decide(wide)
                 .decision,
@@ -92,10 +93,10 @@ def test_the_score_is_that_of_models_fitted_to_the_earlier_part(wide, chosen):
 
 
 def test_what_cannot_be_told_apart_goes_to_the_distribution(table):
-    plan = DecisionPlan(**BASE, stock_column="stock").fit(table)
+    plan = plan_from_options(**BASE, stock_column="stock").fit(table)
     assert plan.choice_.model == "distribution"
     assert plan.choice_.behind <= plan.choice_.standard_error or plan.choice_.behind >= 0
-    named = DecisionPlan(**BASE, stock_column="stock", model="distribution").fit(table)
+    named = plan_from_options(**BASE, stock_column="stock", model="distribution").fit(table)
     assert named.choice_ is None
     np.testing.assert_array_equal(plan.decide(table).decision, named.decide(table).decision)
 
@@ -103,7 +104,7 @@ def test_what_cannot_be_told_apart_goes_to_the_distribution(table):
 def test_without_flags_there_is_a_line_and_a_sentence(small):
     table = small
     for more in ({}, {"sellout_rate": 0.4}):
-        plan = DecisionPlan(**BASE, **more).fit(table)
+        plan = plan_from_options(**BASE, **more).fit(table)
         assert (plan.model_name, plan.choice_.scored) == ("linear", False)
         assert "neither flags nor stock say which rows sold out" in plan.choice_.why
         content = report_data(plan)
@@ -112,13 +113,13 @@ def test_without_flags_there_is_a_line_and_a_sentence(small):
     some = table.with_columns(
         pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.col("out")).alias("some")
     )
-    assert not DecisionPlan(**BASE, censored_column="some").fit(some).choice_.scored
+    assert not plan_from_options(**BASE, censored_column="some").fit(some).choice_.scored
 
 
 @pytest.mark.slow
 def test_others_are_compared_where_they_are_named(table):
     pytest.importorskip("lightgbm")
-    plan = DecisionPlan(**BASE, censored_column="out", model=("linear", "boosted")).fit(table)
+    plan = plan_from_options(**BASE, censored_column="out", model=("linear", "boosted")).fit(table)
     assert set(plan.choice_.cost) == {"linear", "boosted"}
     assert plan.choice_.model == "linear"  # demand is linear
 
@@ -130,25 +131,25 @@ def test_rows_held_out_are_the_last_of_each_series(table):
         .otherwise(pl.col("date"))
         .alias("date")
     )
-    plan = DecisionPlan(**BASE, censored_column="out", date="date", series=["store"])
+    plan = plan_from_options(**BASE, censored_column="out", date="date", series=["store"])
     rows = plan.rows(late)
     features = plan.encoder(rows.table).transform(rows.table)
-    backtest = Backtest.of(plan, features, rows, ("linear", "distribution"))
-    past, coming = backtest.parts
+    held_out = HeldOut.of(plan, features, rows)
+    past, coming = held_out.past[1], held_out.coming[1]
     for store in ("north", "south", "west"):
         first, then = (
             part.table.filter(pl.col("store") == store)["date"] for part in (past, coming)
         )
         assert first.max() < then.min()
         assert then.len() == pytest.approx(0.25 * 150, abs=1)
-    choice = backtest.choose(Newsvendor(9, 1))  # other costs need no other distribution
+    choice = held_out.choose(Newsvendor(9, 1))  # other costs need no other distribution
     assert choice.n_rows <= coming.observed.size
 
 
 @pytest.mark.slow
 def test_costs_and_weights_of_rows_are_used(table):
     words = {**BASE, "underage": None, "underage_column": "margin"}
-    plan = DecisionPlan(**words, censored_column="out", weight_column="weight").fit(table)
+    plan = plan_from_options(**words, censored_column="out", weight_column="weight").fit(table)
     assert plan.choice_.scored
     assert np.isfinite(plan.decide(table).decision).all()
 
@@ -156,7 +157,7 @@ def test_costs_and_weights_of_rows_are_used(table):
 def test_a_choice_is_saved(small, tmp_path):
     table = small
     pytest.importorskip("skops")
-    plan = DecisionPlan(**BASE, censored_column="out").fit(table)
+    plan = plan_from_options(**BASE, censored_column="out").fit(table)
     loaded = unmet.load(unmet.save(plan, tmp_path / "plan.unmet"))
     assert loaded.choice_ == plan.choice_
     assert isinstance(loaded.choice_, ModelChoice)
@@ -172,5 +173,5 @@ def test_wrong_models_are_named(model):
 
 
 def test_a_distribution_needs_its_band():
-    with pytest.raises(InvalidInput, match="model 'distribution' needs band 'latent'"):
-        DecisionPlan(**BASE, model="distribution", band="none").check()
+    with pytest.raises(InvalidInput, match="model 'distribution' needs a LatentBand"):
+        plan_from_options(**BASE, model="distribution", band="none").check()

@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 from unmet import Band, LatentBand, LinearDecision, Newsvendor, SearchedBand
 from unmet.errors import InvalidInput
 from unmet.estimators import BoostedDecision, NeuralDecision
-from unmet.planning import DecisionPlan
+from unmet.planning.plan_options import plan_from_options
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 
@@ -23,7 +23,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def fitted(table):
-    return DecisionPlan(**BASE).fit(table)
+    return plan_from_options(**BASE).fit(table)
 
 
 def by_hand(table):
@@ -61,7 +61,7 @@ def test_the_same_as_the_model_made_by_hand(table, fitted):
     ids=["flags", "stock", "weights", "costs"],
 )
 def test_columns_reach_the_model(table, words, given):
-    plan = DecisionPlan(**{**BASE, **words}, model="linear").fit(table)
+    plan = plan_from_options(**{**BASE, **words}, model="linear").fit(table)
     columns = {name: table[column].to_numpy() for name, column in given.items()}
     under = 1 if "underage" in given else 3
     band = Band(low=0.0, high=5.0) if "band" in words else LatentBand(random_state=0)
@@ -81,36 +81,39 @@ def test_columns_reach_the_model(table, words, given):
 def test_flags_in_words(table, words):
     yes, no = words
     shown = table.with_columns(out=pl.when("out").then(pl.lit(yes)).otherwise(pl.lit(no)))
-    expected = DecisionPlan(**BASE, censored_column="out").rows(table).flag
+    expected = plan_from_options(**BASE, censored_column="out").rows(table).flag
     np.testing.assert_array_equal(
-        DecisionPlan(**BASE, censored_column="out").rows(shown).flag, expected
+        plan_from_options(**BASE, censored_column="out").rows(shown).flag, expected
     )
     assert set(expected) == {0.0, 1.0}
 
 
 def test_flags_may_be_empty_and_failures_are_the_opposite(table):
     gaps = table.with_columns(out=pl.when(pl.int_range(pl.len()) > 5).then("out"))
-    flags = DecisionPlan(**BASE, censored_column="out").rows(gaps).flag
+    flags = plan_from_options(**BASE, censored_column="out").rows(gaps).flag
     assert np.isnan(flags[:6]).all()
     assert not np.isnan(flags[6:]).any()
     replacement = {"problem": "replacement", "planned": 1, "failure": 5}
-    opposite = DecisionPlan("sales", ["price"], failed_column="out", **replacement).rows(gaps).flag
+    opposite = (
+        plan_from_options("sales", ["price"], failed_column="out", **replacement).rows(gaps).flag
+    )
     np.testing.assert_array_equal(opposite, 1 - flags)
     with pytest.raises(InvalidInput, match=r"flags in column 'out' .* got 'maybe' in row 0"):
-        DecisionPlan(**BASE, censored_column="out").rows(table.with_columns(out=pl.lit("maybe")))
+        plan_from_options(**BASE, censored_column="out").rows(
+            table.with_columns(out=pl.lit("maybe"))
+        )
 
 
 @pytest.mark.parametrize(
     ("words", "band"),
     [
         ({"band": "none"}, None),
-        ({"band": None}, None),
         ({"band": (1.0, 9.0)}, Band(low=1.0, high=9.0)),
     ],
-    ids=["none", "None", "numbers"],
+    ids=["none", "numbers"],
 )
 def test_bands(table, words, band):
-    plan = DecisionPlan(**BASE, **words).fit(table)
+    plan = plan_from_options(**BASE, **words).fit(table)
     model = LinearDecision(Newsvendor(3, 1), band).fit(by_hand(table), table["sales"].to_numpy())
     found = plan.decide(table, None)
     np.testing.assert_array_equal(found.decision, model.decide(by_hand(table), None))
@@ -131,7 +134,7 @@ def test_bands(table, words, band):
     ids=["latent", "rate", "range", "searched"],
 )
 def test_rules(words, rule):
-    made = DecisionPlan(**BASE, **words, random_state=4).estimator().model.band
+    made = plan_from_options(**BASE, **words, seed=4).estimator().model.band
     assert type(made) is type(rule)
     assert made.get_params() == rule.get_params()
 
@@ -143,7 +146,7 @@ def test_other_models(table, name, model):
     if name == "boosted":
         pytest.importorskip("lightgbm")
     few = table.head(90)
-    plan = DecisionPlan(**BASE, model=name, band=(0.0, 5.0), random_state=3).fit(few)
+    plan = plan_from_options(**BASE, model=name, band=(0.0, 5.0), seed=3).fit(few)
     same = model(Newsvendor(3, 1), Band(low=0.0, high=5.0), random_state=3)
     same.fit(by_hand(few), few["sales"].to_numpy())
     np.testing.assert_array_equal(plan.decide(few).decision, same.decide(by_hand(few)))
@@ -155,7 +158,7 @@ def test_tables_of_pandas_and_what_is_left_untouched(table):
     other = pd.DataFrame(table.to_dict(as_series=False))
     before, columns = other.copy(deep=True), table.clone()
     words = {**BASE, "band": (0.0, 4.0), "weight_column": "weight"}
-    plan, same = DecisionPlan(**words).fit(other), DecisionPlan(**words).fit(table)
+    plan, same = plan_from_options(**words).fit(other), plan_from_options(**words).fit(table)
     np.testing.assert_array_equal(plan.decide(other).decision, same.decide(table).decision)
     pd.testing.assert_frame_equal(other, before)
     assert table.equals(columns)
@@ -163,10 +166,10 @@ def test_tables_of_pandas_and_what_is_left_untouched(table):
 
 def test_rows_without_an_observation_are_left_out_and_told(table):
     gaps = table.with_columns(sales=pl.when(pl.int_range(pl.len()) >= 2).then("sales"))
-    plan = DecisionPlan(**BASE, band="none").fit(gaps)
+    plan = plan_from_options(**BASE, band="none").fit(gaps)
     assert plan.n_rows_ == table.height - 2
     assert plan.notes_ == ("2 rows have no number in 'sales' and were left out.",)
-    same = DecisionPlan(**BASE, band="none").fit(table.slice(2))
+    same = plan_from_options(**BASE, band="none").fit(table.slice(2))
     np.testing.assert_array_equal(plan.decide(table).decision, same.decide(table).decision)
 
 
@@ -185,10 +188,10 @@ def test_strange_values_are_named_when_deciding(fitted):
 
 def test_dates_and_series(table):
     words = {**BASE, "date": "date", "calendar": ["weekend"], "band": (0.0, 4.0)}
-    told = DecisionPlan(**words).fit(table)
+    told = plan_from_options(**words).fit(table)
     assert len(told.notes_) == 1
     assert "name the columns that tell series apart" in told.notes_[0]
-    apart = DecisionPlan(**words, series=["store"])
+    apart = plan_from_options(**words, series=["store"])
     rows = apart.rows(table)
     assert rows.notes == ()
     assert len(set(zip(rows.time.tolist(), rows.series.tolist(), strict=True))) == table.height
@@ -200,7 +203,7 @@ def test_a_model_for_each_group(table):
     from unmet import GroupedDecision
 
     words = {**BASE, "by": ["store"], "band": (0.0, 5.0)}
-    plan = DecisionPlan(**words).fit(table)
+    plan = plan_from_options(**words).fit(table)
     model = GroupedDecision(
         LinearDecision(Newsvendor(3, 1), Band(low=0.0, high=5.0)), by=["store"], random_state=0
     )
@@ -231,21 +234,21 @@ def test_a_model_for_each_group(table):
         ({"band": "none", "sellout_rate": 0.3}, "sellout_rate is only used by band 'latent'"),
         (
             {"problem": "pricing", "band": "none", "accepted_column": "out"},
-            "accepted_column is only used by band",
+            "columns['accepted'] is only used by a band rule",
         ),
-        ({"underage": None}, "underage must be given, a number or a column, got neither"),
+        ({"underage": None}, "underage must be given, a number or a column, got none"),
         ({"underage_column": "margin"}, "underage and underage_column must not both be given"),
         ({"overage": 0}, "overage must be a positive number"),
-        ({"planned": 1.0}, "planned is for problem 'replacement'"),
-        ({"unit_cost": 2.0}, "unit_cost is for goal 'revenue'"),
-        ({"failed_column": "out"}, "failed_column is not for problem 'newsvendor'"),
-        ({"problem": "pricing", "stock_column": "stock"}, "stock_column is not for problem"),
-        ({"problem": "replacement"}, "needs planned and failure"),
+        ({"planned": 1.0}, "planned is not for problem 'newsvendor'"),
+        ({"problem": "pricing", "unit_cost": 2.0}, "unit_cost is for goal 'revenue'"),
+        ({"failed_column": "out"}, "columns['failed'] is not for problem 'newsvendor'"),
+        ({"problem": "pricing", "stock_column": "stock"}, "columns['stock'] is not for"),
+        ({"problem": "replacement"}, "underage is not for problem 'replacement'"),
     ],
 )
 def test_words_that_do_not_fit(words, sentence):
     with pytest.raises(InvalidInput) as error:
-        DecisionPlan(**{**BASE, **words}).check()
+        plan_from_options(**{**BASE, **words}).check()
     assert sentence in str(error.value)
 
 
@@ -276,5 +279,5 @@ def test_words_that_do_not_fit(words, sentence):
 def test_tables_that_do_not_fit(table, words, change, sentence):
     changed = table.with_columns(**{name: pl.lit(value) for name, value in change.items()})
     with pytest.raises(InvalidInput) as error:
-        DecisionPlan(**{**BASE, **words}).fit(changed)
+        plan_from_options(**{**BASE, **words}).fit(changed)
     assert sentence in str(error.value)

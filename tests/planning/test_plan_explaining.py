@@ -12,7 +12,7 @@ import unmet.planning.decision_plan as plan_module
 from unmet.cli.main import run
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.explaining import PARTS
-from unmet.planning import DecisionPlan
+from unmet.planning.plan_options import plan_from_options
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 WORDS = ["--observed", "sales", "--features", "price,kind", "--underage", "3", "--overage", "1"]
@@ -25,7 +25,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def plan(table):
-    return DecisionPlan(**BASE, band=(2.0, 5.0)).fit(table, explain=True)
+    return plan_from_options(**BASE, band=(2.0, 5.0)).fit(table, explain=True)
 
 
 def test_parts_add_up_to_the_orders(table, plan, monkeypatch):
@@ -54,14 +54,14 @@ def test_a_plan_keeps_its_reasons(table, plan, tmp_path):
 def test_refusals(table, plan):
     with pytest.raises(InvalidInput, match=r"^table must have at least one row, got none\.$"):
         plan.explain(table.head(0))
-    plain = DecisionPlan(**BASE, band="none").fit(table)
-    with pytest.raises(InvalidInput, match=r"fit it with explain=True \(unmet fit --explain\)\.$"):
+    plain = plan_from_options(**BASE, band="none").fit(table)
+    with pytest.raises(InvalidInput, match=r"fit it with explain=True\.$"):
         plain.explain(table)
     words = {"observed": "sales", "problem": "pricing", "features": ["price"], "band": "none"}
     with pytest.raises(Unsupported, match=r"^Only orders .* got problem 'pricing'\.$"):
-        DecisionPlan(**words, underage=1, overage=2).fit(table, explain=True)
+        plan_from_options(**words, underage=1, overage=2).fit(table, explain=True)
     with pytest.raises(Unsupported, match=r"^Only orders of one model .* got by=\['kind'\]\.$"):
-        DecisionPlan(**{**BASE, "features": ["price"]}, by=["kind"], band="none").fit(
+        plan_from_options(**{**BASE, "features": ["price"]}, by=["kind"], band="none").fit(
             table, explain=True
         )
 
@@ -92,4 +92,4 @@ def test_the_command(table, tmp_path, monkeypatch, capsys):
     assert run(["fit", "sales.csv", *WORDS, "--band", "none"]) == 0
     capsys.readouterr()
     assert run(["decide", "model.unmet", "coming.csv", "--explain"]) == 2
-    assert "unmet fit --explain" in capsys.readouterr().err
+    assert "fit it with --explain" in capsys.readouterr().err

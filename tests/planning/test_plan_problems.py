@@ -9,8 +9,9 @@ from unmet.costs import AgeReplacement
 from unmet.errors import InvalidInput
 from unmet.evaluation import best_price
 from unmet.lifetimes import replacement_age
-from unmet.planning import DecisionPlan, compare, evaluate, report_data
+from unmet.planning import compare, evaluate, report_data
 from unmet.planning.decision_report import stake
+from unmet.planning.plan_options import plan_from_options
 from unmet.report import render
 
 
@@ -47,12 +48,14 @@ PARTS = {"observed": "hours", "problem": "replacement", "planned": 1.0, "failure
 
 @pytest.fixture(scope="module")
 def revenue(offers):
-    plan = DecisionPlan(**OFFERS, accepted_column="accepted", goal="revenue", unit_cost=20)
+    plan = plan_from_options(**OFFERS, accepted_column="accepted", goal="revenue", unit_cost=20)
     return plan.fit(offers)
 
 
 def test_prices_that_cost_by_the_unit(offers):
-    plan = DecisionPlan(**OFFERS, accepted_column="accepted", underage=1, overage=4).fit(offers)
+    plan = plan_from_options(**OFFERS, accepted_column="accepted", underage=1, overage=4).fit(
+        offers
+    )
     X, y = offers[["quantity"]].to_numpy(), offers["price"].to_numpy()
     known = Limits.offers(y, offers["accepted"].to_numpy())
     model = LinearDecision(CustomPricing(1, 4), LatentBand(random_state=0))
@@ -90,14 +93,16 @@ def test_revenue_against_brute_force(offers, revenue):
 
 def test_every_offer_needs_its_answer(offers):
     gaps = offers.with_columns(accepted=pl.when(pl.int_range(pl.len()) != 7).then("accepted"))
-    with pytest.raises(InvalidInput, match=r"accepted_column must say of every offer .* row 7"):
-        DecisionPlan(**OFFERS, accepted_column="accepted", goal="revenue").fit(gaps)
+    with pytest.raises(InvalidInput, match=r"must say of every offer .* row 7"):
+        plan_from_options(**OFFERS, accepted_column="accepted", goal="revenue").fit(gaps)
 
 
 @pytest.mark.slow
 def test_ages_with_either_flag(parts):
-    failed = DecisionPlan(**PARTS, features=["load"], failed_column="failed").fit(parts)
-    suspended = DecisionPlan(**PARTS, features=["load"], censored_column="suspended").rows(parts)
+    failed = plan_from_options(**PARTS, features=["load"], failed_column="failed").fit(parts)
+    suspended = plan_from_options(**PARTS, features=["load"], censored_column="suspended").rows(
+        parts
+    )
     np.testing.assert_array_equal(failed.rows(parts).flag, suspended.flag)
     found = failed.decide(parts, None)
     assert np.corrcoef(found.decision, parts["load"])[0, 1] < -0.9
@@ -112,7 +117,7 @@ def test_ages_with_either_flag(parts):
 
 
 def test_one_age_for_all(parts):
-    plan = DecisionPlan(**PARTS, failed_column="failed").fit(parts)
+    plan = plan_from_options(**PARTS, failed_column="failed").fit(parts)
     found = plan.decide(parts.head(4), None)
     same = replacement_age(
         AgeReplacement(planned=1.0, failure=6.0),
@@ -132,15 +137,17 @@ def test_one_age_for_all(parts):
     page = render(content)
     assert "no band was wanted" not in page
     assert "were taken for" not in page.replace("if times in service were taken for lifetimes", "")
-    untold = report_data(DecisionPlan(**PARTS).fit(parts))
+    untold = report_data(plan_from_options(**PARTS).fit(parts))
     assert untold.answer[0].endswith("Times in service were taken for lifetimes.")
     with pytest.raises(InvalidInput, match="A comparison of ages needs features"):
-        compare(DecisionPlan(**PARTS, failed_column="failed"), parts)
+        compare(plan_from_options(**PARTS, failed_column="failed"), parts)
 
 
 def test_where_no_plan_pays(parts):
     words = {**PARTS, "failure": 1.001}
-    found = DecisionPlan(**words, failed_column="failed").fit(parts).decide(parts.head(3), None)
+    found = (
+        plan_from_options(**words, failed_column="failed").fit(parts).decide(parts.head(3), None)
+    )
     if np.isinf(found.decision).all():
         assert found.notes == ("For 3 rows no planned replacement pays: replace at failure.",)
     else:
@@ -150,14 +157,14 @@ def test_where_no_plan_pays(parts):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"band": "none"}, "ages of replacement need band 'latent'"),
-        ({"model": "linear"}, "model must be 'auto', got 'linear'"),
-        ({"by": ["load"]}, "by is for models of orders"),
+        ({"band": "none"}, "ages of replacement need a LatentBand"),
+        ({"model": "linear"}, "model must be 'auto' and by empty, got 'linear'"),
+        ({"by": ["load"]}, "model must be 'auto' and by empty"),
         ({"censored_column": "suspended", "failed_column": "failed"}, "must not both be given"),
-        ({"accepted_column": "failed"}, "accepted_column is not for problem 'replacement'"),
+        ({"accepted_column": "failed"}, "columns['accepted'] is not for problem 'replacement'"),
     ],
 )
 def test_words_of_ages_that_do_not_fit(words, sentence):
     with pytest.raises(InvalidInput) as error:
-        DecisionPlan(**PARTS, **words).check()
+        plan_from_options(**PARTS, **words).check()
     assert sentence in str(error.value)

@@ -6,13 +6,14 @@ import polars as pl
 import pytest
 from sales_table import sales_table
 
-from unmet.planning import DecisionPlan, decision_table, report_data
+from unmet.planning import decision_table, report_data
 from unmet.planning.decision_report import (
     Comparison,
     MethodCost,
     answer,
     stake,
 )
+from unmet.planning.plan_options import plan_from_options
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 
@@ -24,7 +25,9 @@ def table():
 
 @pytest.fixture(scope="module")
 def fitted(table):
-    return DecisionPlan(**BASE, date="date", series=["store"], censored_column="out").fit(table)
+    return plan_from_options(**BASE, date="date", series=["store"], censored_column="out").fit(
+        table
+    )
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +53,7 @@ def test_the_stake_is_that_of_the_diagnosis(fitted):
 def test_columns_of_the_decisions(table, fitted, decided):
     assert decided.columns == ["date", "store", "price", "kind", "ignoring", "decision"]
     assert decided.height == table.height
-    plain = DecisionPlan(**BASE, band="none").fit(table)
+    plain = plan_from_options(**BASE, band="none").fit(table)
     assert decision_table(table, plain, plain.decide(table)).columns == [
         "price",
         "kind",
@@ -96,7 +99,7 @@ def test_the_content_of_a_report(table, fitted, decided):
     assert all(isinstance(value, str) and value for value in found.inputs.values())
     assert report_data(fitted).stake.n_rows == fitted.n_rows_ == 150
     assert report_data(fitted, comparison=COMPARISON).comparison is COMPARISON
-    by_column = DecisionPlan(
+    by_column = plan_from_options(
         "sales", ["price"], underage_column="margin", overage=1, band="none"
     ).fit(table)
     shown = report_data(by_column, title="Mine")

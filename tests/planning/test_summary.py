@@ -35,13 +35,7 @@ def asked(found, problem="newsvendor", **columns):
 
 
 def plan_of(found, problem="newsvendor", **columns):
-    given = {
-        "censored_column": None,
-        "stock_column": None,
-        "date": None,
-        "sellout_rate": None,
-        **columns,
-    }
+    given = {"date": columns.get("date"), "sellout_rate": None, "column": columns.get}
     return SimpleNamespace(
         diagnosis_=found, problem=problem, estimator_=SimpleNamespace(rule_=None), **given
     )
@@ -76,7 +70,7 @@ def test_where_it_cannot():
     assert "What is it worth?" not in said
     for option in ("--sellout-rate", "--censored-column", "--stock-column", "--date"):
         assert option in said["What next?"]
-    dated = asked(CANNOT, date="day", stock_column="stock", censored_column="out")["What next?"]
+    dated = asked(CANNOT, date="day", stock="stock", censored="out")["What next?"]
     assert dated.endswith("again: about how often you sell out (--sellout-rate .2).")
     anything = replace(CANNOT, share_range=(0.0, 1.0))
     sentence = "These numbers cannot tell: any share of the rows may hide demand."
@@ -90,7 +84,7 @@ def test_counted_and_told():
     assert "22% to 41% may hide demand" in asked(partly)["Is anything hidden?"]
     none = replace(counted, share_censored=0.0)
     assert asked(none)["Is anything hidden?"].startswith("No: ")
-    hardly = asked(replace(counted, identified="weakly"), censored_column="out")
+    hardly = asked(replace(counted, identified="weakly"), censored="out")
     assert hardly["How sure is that?"].startswith("Sure which rows, not how much they hide")
     assert hardly["What next?"].endswith("More rows would tell more.")
     assert "--sellout-rate" not in hardly["What next?"]

@@ -58,7 +58,7 @@ def test_decide_with_a_report_fits_nothing(flags, table, count, tmp_path, monkey
 
 
 def test_the_report_of_a_loaded_plan_is_that_of_the_plan(table, count, tmp_path):
-    plan = unmet.DecisionPlan("sales", ["price"], underage=3, overage=1).fit(table)
+    plan = unmet.DecisionPlan("sales", ["price"], unmet.Newsvendor(3, 1)).fit(table)
     loaded = unmet.load(unmet.save(plan, tmp_path / "plan.unmet"))
     pages = []
     count.clear()

@@ -8,7 +8,7 @@ import pytest
 from sales_table import sales_table
 
 from unmet.errors import InvalidInput
-from unmet.planning import DecisionPlan
+from unmet.planning.plan_options import plan_from_options
 
 WORDS = {"observed": "sales", "features": ["price"], "underage": 3, "overage": 1}
 STOCK = {**WORDS, "stock_column": "stock"}
@@ -31,9 +31,9 @@ def table():
 
 
 def test_dropped_rows_are_as_if_they_had_never_been(table):
-    rows = DecisionPlan(**STOCK).rows(table)
+    rows = plan_from_options(**STOCK).rows(table)
     clean = table.filter(~pl.int_range(pl.len()).is_in([5, 8, 9]))
-    expected = DecisionPlan(**STOCK, bad_rows="refuse").rows(clean)
+    expected = plan_from_options(**STOCK, bad_rows="refuse").rows(clean)
     np.testing.assert_array_equal(rows.observed, expected.observed)
     np.testing.assert_array_equal(rows.stock, expected.stock)
     assert rows.table.equals(expected.table)
@@ -45,7 +45,7 @@ def test_dropped_rows_are_as_if_they_had_never_been(table):
 
 
 def test_clipped_rows_are_possible(table):
-    rows = DecisionPlan(**STOCK, bad_rows="clip").rows(table)
+    rows = plan_from_options(**STOCK, bad_rows="clip").rows(table)
     assert rows.observed.size == table.height
     assert rows.observed[[5, 9]].tolist() == [0.0, 0.0]
     assert rows.stock[8] == rows.observed[8] == table["sales"][8]
@@ -59,18 +59,18 @@ def test_clipped_rows_are_possible(table):
 
 def test_refused_tables(table):
     with pytest.raises(InvalidInput, match=r"2 rows have 'sales' below 0 \(first row 5 with -4\)"):
-        DecisionPlan(**WORDS, bad_rows="refuse").rows(table)
+        plan_from_options(**WORDS, bad_rows="refuse").rows(table)
     with pytest.raises(InvalidInput, match="bad_rows must be 'drop', 'clip' or 'refuse'"):
-        DecisionPlan(**WORDS, bad_rows="impute").check()
+        plan_from_options(**WORDS, bad_rows="impute").check()
     with pytest.raises(InvalidInput, match="got none in 'sales'"):
-        DecisionPlan(**WORDS).rows(table.with_columns(sales=-1.0))
+        plan_from_options(**WORDS).rows(table.with_columns(sales=-1.0))
 
 
 # --- Dates.
 
 
 def dated(table, **words):
-    return DecisionPlan(**WORDS, date="date", series=["store"], **words).rows(table)
+    return plan_from_options(**WORDS, date="date", series=["store"], **words).rows(table)
 
 
 def test_gaps_in_dates_are_told():
@@ -96,7 +96,7 @@ def test_rows_that_were_read_twice_are_told():
     assert any(note.startswith("6 rows repeat another one in every column") for note in rows.notes)
     assert any("Some dates occur several times" in note for note in rows.notes)
     assert not any(
-        "repeat" in note for note in DecisionPlan(**WORDS, date="date").rows(table).notes
+        "repeat" in note for note in plan_from_options(**WORDS, date="date").rows(table).notes
     )
 
 
@@ -106,8 +106,8 @@ def test_rows_that_were_read_twice_are_told():
 def test_a_service_level_is_two_costs():
     table = sales_table(40)
     words = {"observed": "sales", "features": ["price"], "band": "none"}
-    plan = DecisionPlan(**words, service_level=0.9).fit(table)
-    same = DecisionPlan(**words, underage=9, overage=1).fit(table)
+    plan = plan_from_options(**words, service_level=0.9).fit(table)
+    same = plan_from_options(**words, underage=9, overage=1).fit(table)
     np.testing.assert_array_equal(plan.decide(table).decision, same.decide(table).decision)
     assert plan.level == pytest.approx(0.9)
     covered = (plan.decide(table, None).decision >= table["sales"].to_numpy()).mean()
@@ -125,5 +125,5 @@ def test_a_service_level_is_two_costs():
 )
 def test_wrong_service_levels(words, sentence):
     with pytest.raises(InvalidInput) as error:
-        DecisionPlan("sales", ["price"], **{"service_level": 0.9, **words}).check()
+        plan_from_options("sales", ["price"], **{"service_level": 0.9, **words}).check()
     assert sentence in str(error.value)

@@ -32,7 +32,7 @@ from unmet.censoring.plots import possible_rates
 from unmet.censoring.text import if_wrong, number, percent, sure
 from unmet.errors import UnmetError
 from unmet.planning import DecisionPlan
-from unmet.planning.decision_report import command_of
+from unmet.planning.plan_options import command_of, plan_from_options
 from unmet.planning.summary import followed, hidden_rows
 from unmet.report import render
 from unmet.report.labels import (
@@ -89,7 +89,7 @@ def _answer(choice: PageChoice) -> None:
     if any(choice.labels.get(f"{name}_column") for name in ("underage", "overage")):
         moved = move(choice, rates=choice.labels.get("accepted_column") is None)
         costs = {name: moved[0][name] for name in costs}
-    plan = DecisionPlan(**choice.labels, **costs)
+    plan = plan_from_options(**choice.labels, **costs)
     what_if = _learn(choice.key, choice.all_rows, plan, choice.table)
     assumed, lots = moved or move(choice, rates=what_if.rates is not None)
     outcome = what_if.outcome(assumed, choice.coming, truth=choice.truth, **lots)

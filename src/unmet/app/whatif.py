@@ -25,10 +25,18 @@ from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators import LinearDecision
 from unmet.planning import DecisionPlan, decision_table, report_data
 from unmet.planning.backtest import in_hindsight
+from unmet.planning.decision_models import (
+    AUTO,
+    LABELS,
+    HeldOut,
+    ModelChoice,
+    ModelEstimator,
+    candidates,
+    given_costs,
+)
 from unmet.planning.decision_plan import Decisions
 from unmet.planning.decision_report import Comparison, ReportData, Stake, keep_history, stake
-from unmet.planning.model_selection import LABELS, Backtest, ModelChoice, candidates, may_choose
-from unmet.planning.problem_estimators import AUTO, AgeEstimator, ModelEstimator, by_rule
+from unmet.planning.plan_options import cost_numbers, with_costs
 from unmet.rows import read_features
 from unmet.tables.reading import TableRows, as_polars, require_columns
 
@@ -173,10 +181,11 @@ class WhatIf:
 
     Examples
     --------
-    >>> from unmet.planning import DecisionPlan, example
+    >>> from unmet.planning import example
+    >>> from unmet.planning.plan_options import plan_from_options
     >>> from unmet.planning.example import EXAMPLE
     >>> tables = example()
-    >>> what_if = WhatIf(DecisionPlan(**EXAMPLE), tables.sales.tail(400))
+    >>> what_if = WhatIf(plan_from_options(**EXAMPLE), tables.sales.tail(400))
     >>> found = what_if.outcome({"underage": 3, "overage": 1}, tables.coming)
     >>> more = what_if.outcome({"underage": 9, "overage": 1}, tables.coming)
     >>> bool((more.decisions.decision >= found.decisions.decision).all())
@@ -185,12 +194,12 @@ class WhatIf:
 
     def __init__(self, plan: DecisionPlan, table: Any, *, max_rows: int | None = MAX_ROWS) -> None:
         names = candidates(plan.model)
-        if plan.by or not set(names) <= set(AUTO) or plan.band != "latent":
+        if plan.by or not set(names) <= set(AUTO) or not plan.latent:
             raise InvalidInput(
-                "The what-if page needs a linear model or the distribution with band 'latent' for "
-                f"all rows, got model {plan.model!r}, band {plan.band!r} and by {list(plan.by)}."
+                "The what-if page needs a linear model or the distribution with a LatentBand for "
+                f"all rows, got model {plan.model!r}, band {plan.rule!r} and by {list(plan.by)}."
             )
-        self._plan: DecisionPlan = clone(plan).set_params(sellout_rate=None)
+        self._plan: DecisionPlan = _at_rate(plan, None)
         self._plan.check()
         self._rows: TableRows = self._plan.rows(table)
         self._encoder = self._plan.encoder(self._rows.table)
@@ -202,7 +211,7 @@ class WhatIf:
             self._notes = (*self._notes, *doubts)
         self.rates: AssumedRates | None = None
         self._fitted_model: Any = None
-        self._backtest: Backtest | ModelChoice | None = None
+        self._held_out: HeldOut | ModelChoice | None = None
         if self._features is None:
             return  # one age for all is computed anew each time
         estimator = self._plan.estimator()
@@ -211,14 +220,14 @@ class WhatIf:
             estimator.set_params(**{f"{rule}__max_rows": max_rows})
         self._fitted_model = self._plan.estimator_ = estimator.fit(self._features, self._rows)
         self._history = keep_history(self._plan, self._rows, self._features)
-        if isinstance(estimator, AgeEstimator):
+        if plan.problem == "replacement":
             unflagged = clone(estimator).set_params(know_flags=False)
             self._unflagged = unflagged.fit(self._features, self._rows)
         elif isinstance(estimator, ModelEstimator):
             self._assumed_rates = AssumedRates(estimator.rule_)
             self.rates = self._assumed_rates if self._assumed_rates.possible else None
-            if may_choose(self._plan):
-                self._backtest = Backtest.of(self._plan, self._features, self._rows, names)
+            if plan.problem == "newsvendor" and len(names) > 1:
+                self._held_out = HeldOut.of(self._plan, self._features, self._rows)
 
     @property
     def sampled(self) -> bool:
@@ -270,15 +279,16 @@ class WhatIf:
 
     def plan(self, assumed: Mapping[str, Any]) -> DecisionPlan:
         """Give the plan with these costs and this rate, fitted."""
-        by_row = self._plan.underage_column is not None or self._plan.overage_column is not None
-        for name in ("underage", "overage") if by_row else ():
-            own = getattr(self._plan, name)
-            if assumed.get(name, own) != own:
+        costs = {name: each for name, each in assumed.items() if name != "sellout_rate"}
+        own = cost_numbers(self._plan)
+        by_row = self._plan.column("underage") or self._plan.column("overage")
+        for name, value in costs.items() if by_row else ():
+            if value != own.get(name):
                 raise InvalidInput(
-                    f"{name} must be that of the plan where rows give the other cost, {own}, "
-                    f"got {assumed[name]}."
+                    f"{name} must be that of the plan where rows give the other cost, "
+                    f"{own.get(name)}, got {value}."
                 )
-        plan: DecisionPlan = clone(self._plan).set_params(**assumed)
+        plan = _at_rate(with_costs(self._plan, **costs), assumed.get("sellout_rate"))
         plan.check()
         if self._fitted_model is None:
             return plan.fit(self._rows.table)
@@ -303,14 +313,14 @@ class WhatIf:
 
     def _choose(self, plan: DecisionPlan) -> ModelChoice | None:
         """Compare linear model and distribution on held-out rows; neither is fitted again."""
-        if not isinstance(self._backtest, Backtest):
-            return self._backtest
+        if not isinstance(self._held_out, HeldOut):
+            return self._held_out
         if isinstance(plan.sellout_rate, float):
             return ModelChoice(
                 "linear",
                 f"Orders follow {LABELS['linear']}, because a rate was assumed.",
             )
-        return self._backtest.choose(plan.cost)
+        return self._held_out.choose(plan.cost)
 
     def _models(self, plan: DecisionPlan) -> tuple[ModelEstimator, ModelEstimator]:
         """Give the model with the fitted rule, and a linear model that ignores what is hidden."""
@@ -320,8 +330,7 @@ class WhatIf:
             self._assumed_rates,
             plan.cost,
         )
-        given = {"underage": rows.underage, "overage": rows.overage}
-        costs = {name: each for name, each in given.items() if each is not None}
+        costs = given_costs(rows)
 
         def linear(within: Band | None) -> ModelEstimator:
             estimator = ModelEstimator(LinearDecision(cost, within))
@@ -335,7 +344,7 @@ class WhatIf:
             estimator = linear(rates.band(self._features, plan.sellout_rate, evaluated))
             estimator.model_.band_rule_ = rule
         else:
-            estimator = by_rule(plan.model_name, cost, rule, self._features, rows)
+            estimator = ModelEstimator.from_rule(plan.model_name, cost, rule, self._features, rows)
         estimator.model_.diagnosis_ = rates.diagnosis(None if costs else cost)
         return estimator, linear(None)
 
@@ -361,3 +370,10 @@ class WhatIf:
                 "command line takes more."
             )
         return said
+
+
+def _at_rate(plan: DecisionPlan, rate: float | None) -> DecisionPlan:
+    """Give a copy of a plan whose band assumes a rate, or none."""
+    copied: DecisionPlan = clone(plan)
+    copied.band = clone(plan.rule).set_params(sellout_rate=rate)
+    return copied

@@ -136,10 +136,10 @@ def diagnose(
     """
     from unmet.censoring.hours import detect_stockouts
     from unmet.planning import report_data, summarise
-    from unmet.planning.decision_report import fit_command
+    from unmet.planning.plan_options import fit_command
 
     check_report(report, [table])
-    if plan.band == "none" or isinstance(plan.band, tuple):
+    if not hasattr(plan.rule, "fit"):
         raise InvalidInput(f"diagnose needs band 'latent', got {plan.words.rpartition(', ')[2]!r}.")
     till = HourFiles(hourly, receipts, opens, closes, time_zone)
     till.check()
@@ -443,12 +443,12 @@ def evaluate(
     plan = _load_plan(model)
     lot = _lot(step, plan.problem)
     read = _read(table, plan, decimal, sheet, encoding)
+    told = {"censored": censored_column, "stock": stock_column}
     found = planning.evaluate(
         plan,
         read.table,
         truth,
-        censored_column=censored_column,
-        stock_column=stock_column,
+        columns={name: each for name, each in told.items() if each} or None,
         step=lot,
         lower=lower,
         upper=upper,

@@ -20,7 +20,7 @@ from unmet.cli.hours import hours
 from unmet.cli.monitor import EXAMPLES as MONITOR_EXAMPLES
 from unmet.cli.monitor import monitor
 from unmet.cli.options import takes_plan, takes_words
-from unmet.cli.output import as_options, remember
+from unmet.cli.output import as_options, know_options, remark, remember
 from unmet.cli.plan import EXAMPLES as PLAN_EXAMPLES
 from unmet.cli.plan import OPTIONS, plan
 from unmet.errors import UnmetError
@@ -42,6 +42,7 @@ class _Stopped(Exception):  # noqa: N818
 def _stoppable(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run_command(*arguments: Any, **options: Any) -> Any:
+        know_options(command)
         try:
             return command(*arguments, **options)
         except KeyboardInterrupt:
@@ -156,10 +157,10 @@ def _forget_output() -> None:
 
 def _remark(message: Warning | str, *_: Any, **__: Any) -> None:
     """Show a warning as a sentence, without the line of code it came from."""
-    typer.echo(f"note: {' '.join(str(message).split())}", err=True)
+    remark([" ".join(str(message).split())])
 
 
 def _complain(sentence: str) -> int:
-    one_line = " ".join(as_options(sentence).split()).rstrip(".")
+    one_line = as_options(" ".join(sentence.split())).rstrip(".")
     typer.echo(f"unmet: {one_line}.", err=True)
     return 2

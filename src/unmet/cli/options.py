@@ -91,7 +91,7 @@ _OPTIONS: Options = {
         "planned": (_Cost, None, "Replacement: cost of a planned one."),
         "failure": (_Cost, None, "Replacement: cost of a failure."),
         "goal": (str, "cost", "Pricing: least cost, or most revenue."),
-        "unit_cost": (float, 0.0, "Pricing for revenue: what a deal costs."),
+        "unit_cost": (_Cost, None, "Pricing for revenue: what a deal costs."),
     },
     "Model and band": {
         "model": (
@@ -126,12 +126,12 @@ _OPTIONS: Options = {
 
 def read_plan(words: dict[str, Any]) -> DecisionPlan:
     """Make a plan of the words on the command line, by the names of the options."""
-    from unmet.planning import DecisionPlan
+    from unmet.planning.plan_options import plan_from_options
     from unmet.validation import WholeNumber
 
     words = dict(words)
-    seed, band, rate = words.pop("seed"), words["band"], words["sellout_rate"]
-    WholeNumber(0, 2**32 - 1)("seed", seed)
+    band, rate = words["band"], words["sellout_rate"]
+    WholeNumber(0, 2**32 - 1)("seed", words["seed"])
     for options in _OPTIONS.values():
         for name, (kind, *_) in options.items():
             if kind == _Words:
@@ -141,9 +141,7 @@ def read_plan(words: dict[str, Any]) -> DecisionPlan:
     if "," in band:
         words["band"] = _pair("band", band)
     words["sellout_rate"] = None if rate is None else sellout_rates(rate)
-    plan = DecisionPlan(**words, random_state=seed)
-    plan.check()
-    return plan
+    return plan_from_options(**words)
 
 
 def lot_size(text: str) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import os
@@ -267,23 +268,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def as_options(sentence: str) -> str:
-    """Name options where a message of the library names parameters in brackets.
-
-    Examples
-    --------
-    >>> as_options("Days count as unknown; say so (gaps='zero'), or name a table (known_future=).")
-    'Days count as unknown; say so (--gaps zero), or name a table (--known-future).'
-    """
-
-    def option(found: re.Match[str]) -> str:
-        value = f" {found[2]}" if found[2] else ""
-        return f"--{found[1].replace('_', '-')}{value}"
-
-    within = re.compile(r"\([a-z_]+=[^()]*\)")
-    return within.sub(lambda all_: re.sub(r"([a-z_]+)=(?:'([^']*)')?", option, all_[0]), sentence)
-
-
 def remark(lines: Iterable[str]) -> None:
     """Print what a user should know on standard error, a sentence each."""
     for line in lines:
@@ -387,6 +371,48 @@ def show_comparison(comparison: Comparison, problem: str, *, details: bool = Fal
     shown = [tuple(row[place] for place in kept) for row in rows]
     typer.echo(text_table([heads[place] for place in kept], shown))
     typer.echo(f"{comparison.n_rows:,} rows, {basis}.")
+
+
+# --- The library names parameters; here they become the options of the running command.
+
+_options: dict[str, str] = {}
+_ALIASES = {"random_state": "seed", "n_splits": "folds", "lot": "step"}
+_PARAMETER = re.compile(
+    r"columns\['(?P<column>\w+)'\]|\b(?P<given>\w+)=(?P<value>'[^']*'|[\w.]*\w)?"
+    r"|\b(?P<name>\w+_\w+)\b|(?:(?<=^)|(?<=\. ))(?P<first>\w+)(?= (?:and \w+ )?(?:must|needs|is) )"
+)
+
+
+def know_options(command: Callable[..., Any]) -> None:
+    """Keep the options of the command that runs."""
+    _options.clear()
+    hints = inspect.signature(command, eval_str=True).parameters.values()
+    for each in hints:
+        kinds = [kind.__name__ for kind in map(type, getattr(each.annotation, "__metadata__", ()))]
+        if "ArgumentInfo" not in kinds:
+            _options[each.name] = f"--{each.name.replace('_', '-')}"
+
+
+def as_options(text: str) -> str:
+    """Put the options of the running command in place of the parameters that a text names.
+
+    A parameter is named as ``columns['stock']``, ``gaps='zero'``, ``known_future=``,
+    ``sellout_rate``, or as the first word of a sentence on what it must be.
+    """
+
+    def option(match: re.Match[str]) -> str:
+        column, given, value = match["column"], match["given"], match["value"]
+        name = column or given or match["name"] or match["first"]
+        name = _ALIASES.get(name, name)
+        found = _options.get(f"{name}_column") if column else None
+        found = found or _options.get(name)
+        if found is None:
+            return match[0]
+        if given is None or value in (None, "True"):
+            return found
+        return f"{found} {value.strip(chr(39))}"
+
+    return _PARAMETER.sub(option, text)
 
 
 # --- The words that started a command, which its report repeats.

@@ -20,7 +20,7 @@ from unmet.costs.contract import check_cost
 from unmet.costs.hinge import HingeCost, PiecewiseLinearCost, Slopes, Tiers
 from unmet.costs.jump import JumpCost
 from unmet.costs.newsvendor import Newsvendor
-from unmet.costs.pricing import CustomPricing
+from unmet.costs.pricing import CustomPricing, Revenue
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.costs.squared import SquaredError
 from unmet.costs.tiered import TieredCost
@@ -34,6 +34,7 @@ __all__ = [
     "Newsvendor",
     "PiecewiseLinearCost",
     "PreventiveReplacement",
+    "Revenue",
     "Slopes",
     "SquaredError",
     "TieredCost",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Numbers, positive
+from unmet.arrays import Array, Band, Numbers, positive, read_numbers
+from unmet.costs.base import Cost
 from unmet.costs.hinge import PiecewiseLinearCost, Slopes
 
 
@@ -53,3 +55,41 @@ class CustomPricing(PiecewiseLinearCost):
     def slopes(self) -> Slopes:
         """Underprice below the truth, overprice above it."""
         return Slopes(below=self.underprice, above=self.overprice)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Revenue(Cost):
+    """Minus the revenue of a price: a deal is made where the price is at most the truth.
+
+    A price y at or below the reservation price d costs ``unit_cost − y``, one above it nothing. It
+    says what `unmet.DecisionPlan` is to find: prices of most revenue, under the distribution of
+    what buyers would pay.
+
+    Parameters
+    ----------
+    unit_cost : float or array-like of shape (n_rows,), default=0.0
+        What a deal costs the seller.
+
+    Examples
+    --------
+    >>> from unmet.costs import Revenue
+    >>> Revenue(unit_cost=2).cost(decision=[9, 11], truth=10)
+    array([-7.,  0.])
+    """
+
+    unit_cost: Numbers
+
+    def __init__(self, unit_cost: ArrayLike = 0.0) -> None:
+        self._keep(unit_cost=read_numbers("unit_cost", unit_cost))
+
+    def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
+        """Minus the revenue if the truth is the upper end of the band."""
+        rows = self.align(decision, observation, band)
+        return np.where(rows.decision <= rows.top, self.unit_cost - rows.decision, 0.0)
+
+    def subgradient(
+        self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
+    ) -> Array:
+        """Minus 1 where a deal is made, 0 beyond; the jump is invisible to it."""
+        rows = self.align(decision, observation, band)
+        return np.where(rows.decision <= rows.top, -1.0, 0.0)

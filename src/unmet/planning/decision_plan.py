@@ -1,36 +1,33 @@
-"""A plan: which column is what, what mistakes cost, and the model that follows."""
+"""A plan from your own features: which column is what, what mistakes cost, and what decides."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.arrays import Array, Features
-from unmet.censoring import Diagnosis, LatentBand
-from unmet.costs import AgeReplacement, Cost
+from unmet.arrays import Array, Band
+from unmet.censoring import BandRule, Diagnosis, LatentBand
+from unmet.costs import AgeReplacement, Cost, CustomPricing, Revenue
+from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import DecisionModel
 from unmet.estimators.explaining import DecisionExplainer
-from unmet.planning.decision_report import Comparison, keep_history
-from unmet.planning.model_selection import ModelChoice, candidates, choose, may_choose
-from unmet.planning.problem_estimators import (
-    PROBLEMS,
-    AgeEstimator,
-    BandChoice,
+from unmet.planning.decision_models import (
+    ModelChoice,
     ModelEstimator,
-    Rate,
-    RevenueEstimator,
-    make_band,
-    make_cost,
+    RuleEstimator,
+    candidates,
+    choose,
     make_model,
 )
+from unmet.planning.decision_report import Comparison, keep_history
 from unmet.tables.encoding import TableEncoder, as_categories
 from unmet.tables.reading import BAD_ROWS, TableRows, as_polars, read_rows, require_columns
 from unmet.validation import OneOf
@@ -38,44 +35,22 @@ from unmet.validation import OneOf
 if TYPE_CHECKING:
     import polars
 
+Problem: TypeAlias = Literal["newsvendor", "pricing", "replacement"]
+FLAGS: dict[str, tuple[str, ...]] = {
+    "newsvendor": ("censored", "stock"),
+    "pricing": ("accepted",),
+    "replacement": ("censored", "failed"),
+}
+"""Columns of each problem that say what became of a row."""
+COLUMNS = (
+    *("date", "series", "censored", "stock", "accepted", "failed", "weight"),
+    *("underage", "overage"),
+)
+"""Keys of `DecisionPlan.columns`."""
 
-# --- Groups of rows that get a model of their own.
-
-_SHOWN = 5
-
-
-def with_groups(features: Features, table: polars.DataFrame, by: Sequence[str]) -> polars.DataFrame:
-    """Numbers and the columns of the groups in one table, as `GroupedDecision` takes them."""
-    import polars as pl
-
-    dense = features.toarray() if sparse.issparse(features) else features
-    names = [f"feature {place}" for place in range(dense.shape[1])]
-    groups = [as_categories(table[name]).alias(name) for name in by]
-    return pl.DataFrame(dense, schema=names).with_columns(groups)
-
-
-def unseen_groups(
-    table: polars.DataFrame, by: Sequence[str], seen: dict[str, list[str]]
-) -> list[str]:
-    """Name groups that have no model of their own."""
-    import polars as pl
-
-    groups = pl.DataFrame([as_categories(table[name]).alias(name) for name in by])
-    known = pl.DataFrame({name: seen[name] for name in by})
-    strange = groups.join(known, on=list(by), how="anti").unique(maintain_order=True)
-    if not strange.height:
-        return []
-    shown = "; ".join(", ".join(row) for row in strange.head(_SHOWN).iter_rows())
-    more = f" and {strange.height - _SHOWN:,} more" if strange.height > _SHOWN else ""
-    return [
-        f"Groups of {', '.join(by)} never seen in training are decided by the model of "
-        f"all: {shown}{more}."
-    ]
-
-
-# --- A plan: which column is what, what mistakes cost, and the model that follows.
 
 _BLOCK = 250_000  # rows decided on at a time: bounded memory
+_SHOWN = 5  # groups that a sentence names
 
 
 @dataclass(frozen=True)
@@ -98,59 +73,42 @@ class Decisions:
 
 
 class DecisionPlan(BaseEstimator):
-    """Decisions from a table in the words of a planner.
+    """Decisions from a table with your own features: orders, prices or ages of replacement.
 
     Parameters
     ----------
     observed : str
         Column of observations: sales, offered prices, times in service.
     features : sequence of str
-        Columns that decisions may depend on: numbers, or text, which becomes categories.
-    problem : {"newsvendor", "pricing", "replacement"}, default="newsvendor"
-        Order quantities, prices, or ages of replacement.
-    underage, overage : float, default=None
-        Cost of a unit too little and too much; for prices, of a unit too low and too high.
-    underage_column, overage_column : str, default=None
-        Columns that give these costs row by row instead.
-    service_level : float, default=None
-        Share of rows whose order should cover the demand, instead of two costs.
-    planned, failure : float, default=None
-        Costs of a planned replacement and of a failure.
-    goal : {"cost", "revenue"}, default="cost"
-        For prices: least cost, or most revenue above `unit_cost`.
-    unit_cost : float, default=0.0
-    model : {"auto", "linear", "distribution", "neural", "boosted"}, or several, default="auto"
-        Of several the one is taken that costs least on time held out, which can be told where flags
-        or stock say which rows sold out; ties go to the distribution. "auto" is ``("linear",
-        "distribution")``. Where nothing says it, a line. With `by` and flags the distribution of
-        all groups together.
-    band : {"latent", "searched", "none"} or (low, high), default="latent"
-        How far above the observation the truth may lie: see `unmet.censoring`.
-    sellout_rate : float or (float, float), default=None
-        Share of rows that sold out, where you know it.
-    when_unidentified : {"least_censoring", "minimax_regret", "expected_cost"},
-    default="least_censoring"
-        What orders follow where the data cannot tell how much is hidden: the least that may be, the
-        minimax regret, or the least expected cost; see `LatentBand`.
-    censored_column : str, default=None
-        Flags: yes where the truth is at least the observation (sold out, suspended); may be empty.
-    failed_column, accepted_column : str, default=None
-        Flags of the other two problems: the part had failed; the offer was accepted.
-    stock_column, weight_column : str, default=None
-        What was available, and the weight of each row.
-    bad_rows : {"drop", "clip", "refuse"}, default="drop"
-        What becomes of rows with negative sales, or with less stock than sales: they are left out,
-        or 0 sales and as much stock as was sold are taken, or the table is refused.
-    date : str, default=None
-        Column of dates; with it, an order rule on past sales is looked for.
-    series : sequence of str, default=()
-        Columns that tell series apart; None of them where `by` does.
+        Columns that decisions may depend on: numbers, or text, which becomes categories. None, that
+        is (), only for one age for all parts.
+    cost : Cost
+        What mistakes cost, and so what is decided: orders (`Newsvendor`), prices (`CustomPricing`,
+        or `Revenue` for most revenue) or ages of replacement (`AgeReplacement`).
+    columns : mapping of str to str, default=None
+        Further columns: ``date``; ``series``, one or several that tell series apart (by default
+        those of `by`); ``weight``; ``underage`` and ``overage``, costs of each row in place of
+        those of `cost`. What became of a row: ``censored``, yes where the truth is at least the
+        observation (sold out, suspended), may be empty; ``stock``, what was available;
+        ``accepted``, of an offer; ``failed``, of a part. With a date, an order rule on past sales
+        is looked for.
     calendar : sequence of str, default=()
         Calendar features to make of the date; see `TableEncoder`.
     categories : sequence of str, default=()
         Features that are categories although they look like numbers.
     by : sequence of str, default=()
         One model for each group of these columns, shrunk to the pooled estimate.
+    model : {"auto", "linear", "distribution", "neural", "boosted"}, or several, default="auto"
+        Of several the one is taken that costs least on time held out, which can be told where flags
+        or stock say which rows sold out; ties go to the distribution. "auto" is ``("linear",
+        "distribution")``. Where nothing says which rows sold out, the linear model. With `by` and
+        flags the distribution of all groups together.
+    band : "auto", Band, band rule or None, default="auto"
+        How far above the observation the truth may lie: see `unmet.censoring`. "auto" is
+        `LatentBand`, None takes observations for the truth.
+    bad_rows : {"drop", "clip", "refuse"}, default="drop"
+        What becomes of rows with negative sales, or with less stock than sales: they are left out,
+        or 0 sales and as much stock as was sold are taken, or the table is refused.
     random_state : int, default=0
 
     Attributes
@@ -177,9 +135,10 @@ class DecisionPlan(BaseEstimator):
 
     Examples
     --------
+    >>> from unmet import Newsvendor
     >>> from unmet.simulate import store10
     >>> table = store10(seed=0).train.to_polars()
-    >>> plan = DecisionPlan("sales", ["weekday", "month", "category"], underage=3, overage=1)
+    >>> plan = DecisionPlan("sales", ["weekday", "month", "category"], Newsvendor(3, 1))
     >>> plan = plan.fit(table)
     >>> plan.diagnosis_.identified
     'yes'
@@ -187,71 +146,176 @@ class DecisionPlan(BaseEstimator):
     array([109., 304., 263.])
     """
 
-    # of plans that were saved before there were such words
-    service_level: float | None = None
-    bad_rows: str = "drop"
-    explainer_: DecisionExplainer | None = None
-
     def __init__(
         self,
         observed: str,
-        features: Sequence[str] = (),
+        features: Sequence[str],
+        cost: Cost,
         *,
-        problem: str = "newsvendor",
-        underage: float | None = None,
-        overage: float | None = None,
-        underage_column: str | None = None,
-        overage_column: str | None = None,
-        service_level: float | None = None,
-        planned: float | None = None,
-        failure: float | None = None,
-        goal: str = "cost",
-        unit_cost: float = 0.0,
-        model: str | Sequence[str] = "auto",
-        band: BandChoice = "latent",
-        sellout_rate: Rate = None,
-        when_unidentified: str = "least_censoring",
-        censored_column: str | None = None,
-        failed_column: str | None = None,
-        accepted_column: str | None = None,
-        stock_column: str | None = None,
-        weight_column: str | None = None,
-        bad_rows: str = "drop",
-        date: str | None = None,
-        series: Sequence[str] = (),
+        columns: Mapping[str, Any] | None = None,
         calendar: Sequence[str] = (),
         categories: Sequence[str] = (),
         by: Sequence[str] = (),
+        model: str | Sequence[str] = "auto",
+        band: Band | BandRule | str | None = "auto",
+        bad_rows: str = "drop",
         random_state: int = 0,
     ) -> None:
         self.observed = observed
         self.features = features
-        self.problem = problem
-        self.underage = underage
-        self.overage = overage
-        self.underage_column = underage_column
-        self.overage_column = overage_column
-        self.service_level = service_level
-        self.planned = planned
-        self.failure = failure
-        self.goal = goal
-        self.unit_cost = unit_cost
-        self.model = model
-        self.band = band
-        self.sellout_rate = sellout_rate
-        self.when_unidentified = when_unidentified
-        self.censored_column = censored_column
-        self.failed_column = failed_column
-        self.accepted_column = accepted_column
-        self.stock_column = stock_column
-        self.weight_column = weight_column
-        self.bad_rows = bad_rows
-        self.date = date
-        self.series = series
+        self.cost = cost
+        self.columns = columns
         self.calendar = calendar
         self.categories = categories
         self.by = by
+        self.model = model
+        self.band = band
+        self.bad_rows = bad_rows
         self.random_state = random_state
+
+    # --- What was said.
+
+    @property
+    def problem(self) -> Problem:
+        """What is decided: orders ("newsvendor"), prices or ages of replacement."""
+        if isinstance(self.cost, AgeReplacement):
+            return "replacement"
+        return "pricing" if isinstance(self.cost, CustomPricing | Revenue) else "newsvendor"
+
+    @property
+    def rule(self) -> Band | BandRule | None:
+        """Band, or the rule that finds it."""
+        if isinstance(self.band, str):
+            return LatentBand(random_state=self.random_state)
+        return self.band
+
+    @property
+    def latent(self) -> bool:
+        """Whether the distribution of the truth is estimated."""
+        return isinstance(self.rule, LatentBand)
+
+    @property
+    def from_distribution(self) -> bool:
+        """Whether decisions are read off the distribution of the truth, without a model."""
+        return isinstance(self.cost, AgeReplacement | Revenue)
+
+    @property
+    def level(self) -> float | None:
+        """α, where it is one number."""
+        if self.column("underage") or self.column("overage"):
+            return None
+        found = getattr(self.cost, "level", None)
+        return None if found is None or np.ndim(found) else float(found)
+
+    @property
+    def sellout_rate(self) -> Any:
+        """Share of rows that sold out, where the user said it."""
+        return getattr(self.rule, "sellout_rate", None)
+
+    @property
+    def date(self) -> str | None:
+        """Column of dates."""
+        return self.column("date")
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """Columns that tell series apart."""
+        named = (self.columns or {}).get("series") or ()
+        return (named,) if isinstance(named, str) else tuple(named)
+
+    @property
+    def flag(self) -> str | None:
+        """Column that says what became of each row."""
+        return self.column("censored") or self.column("failed") or self.column("accepted")
+
+    def column(self, key: str) -> str | None:
+        """Name of a column of `columns`; None where there is none."""
+        found: str | None = (self.columns or {}).get(key)
+        return found
+
+    @property
+    def model_name(self) -> str:
+        """Short name of the model: the one named, or chosen in `fit`; before it, the first."""
+        chosen: ModelChoice | None = getattr(self, "choice_", None)
+        return candidates(self.model)[0] if chosen is None else chosen.model
+
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """Columns that a file should give as text, whatever they look like.
+
+        A category 007 is not 7; which features are categories is known for sure after `fit`.
+        """
+        encoder = getattr(self, "encoder_", None)
+        found = self.categories if encoder is None else encoder.categories_
+        plain = [name for name in (*self.by, *self.series) if name not in self.features]
+        return tuple(dict.fromkeys((*found, *plain)))
+
+    @property
+    def words(self) -> str:
+        """The plan in a few words."""
+        rule, rate = self.rule, self.sellout_rate
+        band = "no band"
+        if isinstance(rule, Band):
+            band = f"band {rule.low:g} to {rule.high:g}"
+        elif rule is not None:
+            band = f"{type(rule).__name__.removesuffix('Band').lower()} band"
+        if rate is not None:
+            shown = f"{rate:g}" if not isinstance(rate, tuple) else f"{rate[0]:g} to {rate[1]:g}"
+            band += f", sell-out rate {shown}"
+        followed = getattr(rule, "when_unidentified", "least_censoring")
+        if followed != "least_censoring":
+            band += f", when unidentified {followed}"
+        return f"this plan: {self.model_name}, {band}"
+
+    def check(self) -> None:
+        """Refuse parameters that do not fit together, before anything is read."""
+        A_COST("cost", self.cost)
+        OneOf(*BAD_ROWS)("bad_rows", self.bad_rows)
+        if isinstance(self.band, str):
+            OneOf("auto")("band", self.band)
+        names = candidates(self.model)
+        if "distribution" in names and self.model != "auto" and not self.latent:
+            raise InvalidInput(f"model 'distribution' needs a LatentBand, got band {self.rule!r}.")
+        if self.from_distribution and not self.latent:
+            raise InvalidInput(
+                "Prices of most revenue and ages of replacement need a LatentBand, got band "
+                f"{self.rule!r}."
+            )
+        if self.from_distribution and (self.model != "auto" or self.by):
+            raise InvalidInput(
+                "Prices of most revenue and ages of replacement follow the estimated distribution, "
+                f"so model must be 'auto' and by empty, got {self.model!r} and {list(self.by)}."
+            )
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        """Each problem has its own flags, and what is to be explained explains nothing."""
+        allowed, given = FLAGS[self.problem], self.columns or {}
+        for key in given:
+            OneOf(*COLUMNS)("columns", key)
+        for key in ("censored", "stock", "accepted", "failed"):
+            if given.get(key) is None:
+                continue
+            if key not in allowed:
+                raise InvalidInput(
+                    f"columns[{key!r}] is not for problem {self.problem!r}, which takes "
+                    f"{' and '.join(f'columns[{each!r}]' for each in allowed)}."
+                )
+            # orders can be evaluated by them, whatever the band learns from
+            if not hasattr(self.rule, "fit") and self.problem != "newsvendor":
+                raise InvalidInput(f"columns[{key!r}] is only used by a band rule, got none.")
+        if given.get("censored") and given.get("failed"):
+            raise InvalidInput(
+                "columns['censored'] and columns['failed'] must not both be given, got both."
+            )
+        for name, listed in (("features", self.features), ("by", self.by), ("series", self.series)):
+            for each in (self.observed, self.flag):
+                if each is not None and each in listed:
+                    raise InvalidInput(
+                        f"{name} must not be what is to be explained, got {each!r} among them."
+                    )
+
+    # --- Learning.
 
     def fit(self, table: Any, *, explain: bool = False) -> Self:
         """Learn from a table of pandas, polars or pyarrow.
@@ -279,7 +343,7 @@ class DecisionPlan(BaseEstimator):
         self.choice_: ModelChoice | None = choose(self, features, rows)
         self.estimator_ = self.estimator().fit(features, rows)
         self.ignoring_ = None
-        if self.has_band:
+        if self.rule is not None:
             plain = self.estimator(ignoring=True)
             untold = replace(rows, flag=None, stock=None, time=None, series=None)
             self.ignoring_ = None if plain is None else plain.fit(features, untold)
@@ -287,30 +351,27 @@ class DecisionPlan(BaseEstimator):
         if self.encoder_ is not None:
             remarks = self.encoder_.doubts_ + self.encoder_.remarks(rows.table)
         told = rows.flag is not None or rows.stock is not None
-        if told and self.band not in ("latent", "searched"):
+        if told and not hasattr(self.rule, "fit"):
             remarks.append(
-                f"Flags and stock only evaluate decisions here: band {self.band!r} learns nothing "
-                "from them."
+                "Flags and stock only evaluate decisions here: without a band rule nothing is "
+                "learned from them."
             )
         self.notes_ = (*rows.notes, *remarks)
         self.n_rows_ = rows.observed.size
         self.comparison_: Comparison | None = None
         self.history_ = keep_history(self, rows, features)
-        self.explainer_ = None
+        self.explainer_: DecisionExplainer | None = None
         if explain:
-            explainer = DecisionExplainer(self._explained())
-            self.explainer_ = explainer.fit(features, rows.observed, sample_weight=rows.weight)
-        return self
-
-    def _explained(self) -> DecisionModel:
-        """Model of orders that can be taken apart."""
-        model = getattr(self.estimator_, "model_", None)
-        if self.problem != "newsvendor" or not isinstance(model, DecisionModel) or self.by:
-            raise Unsupported(
-                "Only orders of one model for all rows are taken apart, got "
-                + (f"by={list(self.by)}." if self.by else f"problem {self.problem!r}.")
+            model = getattr(self.estimator_, "model_", None)
+            if self.problem != "newsvendor" or not isinstance(model, DecisionModel) or self.by:
+                raise Unsupported(
+                    "Only orders of one model for all rows are taken apart, got "
+                    + (f"by={list(self.by)}." if self.by else f"problem {self.problem!r}.")
+                )
+            self.explainer_ = DecisionExplainer(model).fit(
+                features, rows.observed, sample_weight=rows.weight
             )
-        return model
+        return self
 
     @property
     def diagnosis_(self) -> Diagnosis | None:
@@ -319,63 +380,68 @@ class DecisionPlan(BaseEstimator):
         found: Diagnosis | None = self.estimator_.diagnosis_
         return found
 
-    @property
-    def cost(self) -> Cost:
-        """What a decision costs; numbers that rows give are 1 here."""
-        numbers = (self.underage, self.overage, self.planned, self.failure, self.service_level)
-        return make_cost(self.problem, *numbers)
+    def rows(self, table: Any) -> TableRows:
+        """Read what the rows of a table say, leaving out those without an observation."""
+        columns = as_polars(table)
+        require_columns(columns, [*self.features, *self.by], "features and by")
+        taken = ("underage", "overage", "stock", "weight", "date")
+        return read_rows(
+            columns,
+            self.observed,
+            **{key: self.column(key) for key in taken},
+            flag=self.flag,
+            opposite=self.column("failed") is not None,
+            series=self.series or tuple(self.by),
+            bad_rows=self.bad_rows if self.problem == "newsvendor" else None,
+        )
 
-    @property
-    def level(self) -> float | None:
-        """α, where it is one number."""
-        if self.problem == "replacement" or self.goal == "revenue":
+    def encoder(self, table: polars.DataFrame) -> TableEncoder | None:
+        """Fit an encoder of the features to a table; None where there are no features."""
+        if not self.features and not self.calendar:
+            if self.problem == "replacement":
+                return None  # one age for all
+            raise InvalidInput("features must name at least one column, got none.")
+        encoder = TableEncoder(
+            list(self.features), list(self.categories), self.date, list(self.calendar)
+        )
+        fitted: TableEncoder = encoder.fit(table)
+        return fitted
+
+    def encode(self, table: polars.DataFrame) -> Any:
+        """Give the features as numbers, with the columns of groups where there are some."""
+        if self.encoder_ is None:
             return None
-        if self.underage_column is not None or self.overage_column is not None:
-            return None
-        return float(getattr(self.cost, "level"))  # noqa: B009  # costs with two slopes have it
+        features = self.encoder_.transform(table)
+        if not self.by:
+            return features
+        import polars as pl
 
-    @property
-    def model_name(self) -> str:
-        """Short name of the model: the one named, or chosen in `fit`; before it, the first."""
-        chosen: ModelChoice | None = getattr(self, "choice_", None)
-        names = candidates(self.model)
-        return names[0] if chosen is None else chosen.model
+        dense = features.toarray() if sparse.issparse(features) else features
+        names = [f"feature {place}" for place in range(dense.shape[1])]
+        groups = [as_categories(table[name]).alias(name) for name in self.by]
+        return pl.DataFrame(dense, schema=names).with_columns(groups)
 
-    @property
-    def has_band(self) -> bool:
-        """Whether the truth may lie above the observation."""
-        return self.band is not None and self.band != "none"
+    def estimator(self, *, ignoring: bool = False) -> Any:
+        """Make what decides, not fitted; `ignoring` takes observations for the truth.
 
-    @property
-    def text_columns(self) -> tuple[str, ...]:
-        """Columns that a file should give as text, whatever they look like.
-
-        A category 007 is not 7; which features are categories is known for sure after `fit`.
+        None where nothing could ignore it.
         """
-        encoder = getattr(self, "encoder_", None)
-        found = self.categories if encoder is None else encoder.categories_
-        plain = [name for name in (*self.by, *self.series) if name not in self.features]
-        return tuple(dict.fromkeys((*found, *plain)))
+        cost, rule = self.cost, self.rule
+        if isinstance(cost, AgeReplacement | Revenue):
+            assert isinstance(rule, LatentBand)
+            if isinstance(cost, Revenue):
+                return None if ignoring else RuleEstimator(cost, rule)
+            if rule.families == "auto":
+                rule = clone(rule).set_params(families="lifetimes")
+            return RuleEstimator(cost, rule, know_flags=not ignoring)
+        model = make_model(self.model_name, cost, None if ignoring else rule, self.random_state)
+        if self.by:
+            from unmet import GroupedDecision
 
-    @property
-    def words(self) -> str:
-        """The plan in a few words."""
-        if isinstance(self.band, tuple):
-            band = f"band {self.band[0]:g} to {self.band[1]:g}"
-        else:
-            band = {"latent": "latent band", "searched": "searched band"}.get(
-                str(self.band), "no band"
-            )
-        rate = self.sellout_rate
-        if rate is not None:
-            shown = f"{rate:g}" if not isinstance(rate, tuple) else f"{rate[0]:g} to {rate[1]:g}"
-            band += f", sell-out rate {shown}"
-        if self.when_unidentified != "least_censoring":
-            band += f", when unidentified {self.when_unidentified}"
-        model, told = self.model_name, self.censored_column or self.stock_column
-        if told and may_choose(self) and not hasattr(self, "estimator_"):
-            model = " or ".join(candidates(self.model))
-        return f"this plan: {model}, {band}"
+            model = GroupedDecision(model, by=list(self.by), random_state=self.random_state)
+        return ModelEstimator(model, offers=self.problem == "pricing")
+
+    # --- Deciding.
 
     def decide(
         self,
@@ -398,18 +464,25 @@ class DecisionPlan(BaseEstimator):
         Decisions
         """
         check_is_fitted(self, "estimator_")
-        rows = as_polars(table)
-        if not rows.height:
-            raise InvalidInput("table must have at least one row, got none.")
+        rows = _some_rows(table)
         require_columns(rows, self.by, "by")
         remarks = [] if self.encoder_ is None else self.encoder_.remarks(rows)
         if self.by:
-            remarks += unseen_groups(rows, self.by, self.groups_)
-        decided, ignoring = self._decide(rows, (step, lower, upper, minimum))
-        never = int(np.isinf(decided).sum())
+            remarks += self._unseen_groups(rows)
+        limits = (step, lower, upper, minimum)
+        estimators = [each for each in (self.estimator_, self.ignoring_) if each is not None]
+        if self.encoder_ is None:
+            found = [np.full(rows.height, each.decide(None, *limits)[0]) for each in estimators]
+        else:
+            parts = [
+                [each.decide(features, *room) for each in estimators]
+                for features, room in self._blocks(rows, limits)
+            ]
+            found = [np.concatenate(each) for each in zip(*parts, strict=True)]
+        never = int(np.isinf(found[0]).sum())
         if never:
             remarks += [f"For {never:,} rows no planned replacement pays: replace at failure."]
-        return Decisions(decided, ignoring, tuple(remarks))
+        return Decisions(found[0], found[1] if len(found) > 1 else None, tuple(remarks))
 
     def explain(
         self,
@@ -442,9 +515,10 @@ class DecisionPlan(BaseEstimator):
 
         Examples
         --------
+        >>> from unmet import Band, Newsvendor
         >>> from unmet.simulate import store10
         >>> table = store10(seed=0).train.to_polars()
-        >>> plan = DecisionPlan("sales", ["category"], underage=3, overage=1, band=(20, 20))
+        >>> plan = DecisionPlan("sales", ["category"], Newsvendor(3, 1), band=Band(20, 20))
         >>> parts = plan.fit(table, explain=True).explain(table.head(1))
         >>> round(parts["hidden_demand"][0]), round(parts["decision"][0])
         (20, 136)
@@ -454,17 +528,12 @@ class DecisionPlan(BaseEstimator):
         check_is_fitted(self, "estimator_")
         if self.explainer_ is None:
             raise InvalidInput(
-                "This plan has not kept what takes orders apart: fit it with explain=True "
-                "(unmet fit --explain)."
+                "This plan has not kept what takes orders apart: fit it with explain=True."
             )
-        rows, found = as_polars(table), []
-        if not rows.height:
-            raise InvalidInput("table must have at least one row, got none.")
-        for start in range(0, rows.height, _BLOCK):
-            part = rows.slice(start, _BLOCK)
-            room = [_take(each, start, part.height) for each in (step, lower, upper, minimum)]
+        found = []
+        for features, room in self._blocks(_some_rows(table), (step, lower, upper, minimum)):
             parts = self.explainer_.explain(
-                self.encode(part), *room[:3], minimum=room[3], contributions=contributions
+                features, *room[:3], minimum=room[3], contributions=contributions
             )
             columns = parts.columns()
             if parts.contributions is not None and self.encoder_ is not None:
@@ -475,192 +544,35 @@ class DecisionPlan(BaseEstimator):
             found.append(pl.DataFrame(columns))
         return pl.concat(found)
 
-    def check(self) -> None:
-        """Refuse words that do not fit together, before anything is read."""
-        check_words(self)
+    def _blocks(
+        self, rows: polars.DataFrame, limits: tuple[Any, ...]
+    ) -> Iterator[tuple[Any, list[Any]]]:
+        """Features of some rows at a time, with the limits that hold for them."""
+        for start in range(0, rows.height, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            room = [each if np.ndim(each) == 0 else np.asarray(each)[part] for each in limits]
+            yield self.encode(rows[part]), room
 
-    def rows(self, table: Any) -> TableRows:
-        """Read what the rows of a table say, leaving out those without an observation."""
-        columns = as_polars(table)
-        named = [*self.features, *self.by]
-        require_columns(columns, named, "features and by")
-        for name in (self.observed, self.censored_column, self.failed_column, self.accepted_column):
-            if name is not None and name in self.features:
-                raise InvalidInput(
-                    f"features must not be what is to be explained, got {name!r} among them."
-                )
-        return read_rows(
-            columns,
-            self.observed,
-            underage=self.underage_column,
-            overage=self.overage_column,
-            stock=self.stock_column,
-            weight=self.weight_column,
-            date=self.date,
-            flag=self.censored_column or self.failed_column or self.accepted_column,
-            opposite=self.failed_column is not None,
-            series=tuple(self.series) or tuple(self.by),
-            bad_rows=self.bad_rows if self.problem == "newsvendor" else None,
-        )
+    def _unseen_groups(self, table: polars.DataFrame) -> list[str]:
+        """Name groups that have no model of their own."""
+        import polars as pl
 
-    def encoder(self, table: polars.DataFrame) -> TableEncoder | None:
-        """Fit an encoder of the features to a table; None where there are no features."""
-        if not self.features and not self.calendar:
-            if self.problem == "replacement":
-                return None  # one age for all
-            raise InvalidInput("features must name at least one column, got none.")
-        encoder = TableEncoder(
-            list(self.features), list(self.categories), self.date, list(self.calendar)
-        )
-        fitted: TableEncoder = encoder.fit(table)
-        return fitted
-
-    def encode(self, table: polars.DataFrame) -> Any:
-        """Give the features as numbers, with the columns of groups where there are some."""
-        if self.encoder_ is None:
-            return None
-        features = self.encoder_.transform(table)
-        return features if not self.by else with_groups(features, table, self.by)
-
-    def estimator(self, *, ignoring: bool = False) -> Any:
-        """Make what decides, not fitted; `ignoring` takes observations for the truth.
-
-        None where nothing could ignore it.
-        """
-        cost, seed = self.cost, self.random_state
-        if self.problem == "replacement":
-            assert isinstance(cost, AgeReplacement)
-            rule = LatentBand(self.sellout_rate, families="lifetimes", random_state=seed)
-            return AgeEstimator(cost, rule, know_flags=not ignoring)
-        if self.goal == "revenue":
-            rule = LatentBand(self.sellout_rate, random_state=seed)
-            return None if ignoring else RevenueEstimator(cost, rule, self.unit_cost)
-        band = (
-            None
-            if ignoring
-            else make_band(self.band, self.sellout_rate, seed, self.when_unidentified)
-        )
-        model = make_model(self.model_name, cost, band, seed)
-        if self.by:
-            from unmet import GroupedDecision
-
-            model = GroupedDecision(model, by=list(self.by), random_state=seed)
-        return ModelEstimator(model, offers=self.problem == "pricing")
-
-    def _decide(
-        self, table: polars.DataFrame, limits: tuple[Any, ...]
-    ) -> tuple[Array, Array | None]:
-        """Decide with the band and without, block by block."""
-        estimators = [each for each in (self.estimator_, self.ignoring_) if each is not None]
-        if self.encoder_ is None:
-            found = [np.full(table.height, each.decide(None, *limits)[0]) for each in estimators]
-        else:
-            parts: list[list[Array]] = [[] for _ in estimators]
-            for start in range(0, table.height, _BLOCK):
-                part = table.slice(start, _BLOCK)
-                taken = [_take(limit, start, part.height) for limit in limits]
-                features = self.encode(part)
-                for each, kept in zip(estimators, parts, strict=True):
-                    kept.append(each.decide(features, *taken))
-            found = [np.concatenate(kept) for kept in parts]
-        return found[0], found[1] if len(found) > 1 else None
+        by = list(self.by)
+        groups = pl.DataFrame([as_categories(table[name]).alias(name) for name in by])
+        known = pl.DataFrame({name: self.groups_[name] for name in by})
+        strange = groups.join(known, on=by, how="anti").unique(maintain_order=True)
+        if not strange.height:
+            return []
+        shown = "; ".join(", ".join(row) for row in strange.head(_SHOWN).iter_rows())
+        more = f" and {strange.height - _SHOWN:,} more" if strange.height > _SHOWN else ""
+        return [
+            f"Groups of {', '.join(by)} never seen in training are decided by the model of "
+            f"all: {shown}{more}."
+        ]
 
 
-def _take(limit: Any, start: int, count: int) -> Any:
-    """Slice a limit that differs by row."""
-    return (
-        limit if limit is None or np.ndim(limit) == 0 else np.asarray(limit)[start : start + count]
-    )
-
-
-# --- Whether the words of a plan fit together.
-
-
-def check_words(plan: DecisionPlan) -> None:
-    """Refuse words that do not fit together, before anything is read."""
-    OneOf(*PROBLEMS)("problem", plan.problem)
-    OneOf("cost", "revenue")("goal", plan.goal)
-    OneOf(*BAD_ROWS)("bad_rows", plan.bad_rows)
-    _check_costs(plan)
-    _check_flags(plan)
-    make_band(plan.band, plan.sellout_rate, plan.random_state, plan.when_unidentified)
-    names = candidates(plan.model)
-    if "distribution" in names and plan.model != "auto" and plan.band != "latent":
-        raise InvalidInput(f"model 'distribution' needs band 'latent', got band {plan.band!r}.")
-    if (plan.goal == "revenue" or plan.problem == "replacement") and plan.band != "latent":
-        raise InvalidInput(
-            f"Prices of most revenue and ages of replacement need band 'latent', got {plan.band!r}."
-        )
-    if (plan.goal == "revenue" or plan.problem == "replacement") and plan.model != "auto":
-        raise InvalidInput(
-            "Prices of most revenue and ages of replacement follow the estimated distribution, so "
-            f"model must be 'auto', got {plan.model!r}."
-        )
-    if plan.goal == "revenue" and plan.problem != "pricing":
-        raise InvalidInput(f"goal 'revenue' is for problem 'pricing', got {plan.problem!r}.")
-    if plan.unit_cost != 0.0 and plan.goal != "revenue":
-        raise InvalidInput(f"unit_cost is for goal 'revenue', got goal {plan.goal!r}.")
-    explained = (plan.observed, plan.censored_column, plan.failed_column, plan.accepted_column)
-    for field in ("by", "series"):
-        wrong = [name for name in explained if name is not None and name in getattr(plan, field)]
-        if wrong:
-            raise InvalidInput(
-                f"{field} must tell groups of rows apart and not be what is to be explained, got "
-                f"{wrong[0]!r}."
-            )
-    if plan.by and (plan.problem == "replacement" or plan.goal == "revenue"):
-        raise InvalidInput("by is for models of orders and prices that cost by the unit.")
-
-
-def _check_costs(plan: DecisionPlan) -> None:
-    if plan.service_level is not None:
-        _check_service_level(plan)
-        return
-    if plan.problem == "replacement":
-        plan.cost  # noqa: B018  # complains of what is missing
-        return
-    for name in ("underage", "overage"):
-        number, column = getattr(plan, name), getattr(plan, f"{name}_column")
-        if number is not None and column is not None:
-            raise InvalidInput(f"{name} and {name}_column must not both be given, got both.")
-        if number is None and column is None and plan.goal == "cost":
-            raise InvalidInput(f"{name} must be given, a number or a column, got neither.")
-    plan.cost  # noqa: B018
-    for name in ("planned", "failure"):
-        if getattr(plan, name) is not None:
-            raise InvalidInput(f"{name} is for problem 'replacement', got {plan.problem!r}.")
-
-
-def _check_service_level(plan: DecisionPlan) -> None:
-    """Refuse a service level beside costs, or for anything but orders."""
-    if plan.problem != "newsvendor":
-        raise InvalidInput(f"service_level is for problem 'newsvendor', got {plan.problem!r}.")
-    names = ("underage", "overage", "underage_column", "overage_column", "planned", "failure")
-    given = [name for name in names if getattr(plan, name) is not None]
-    if given:
-        raise InvalidInput(
-            f"service_level and {given[0]} must not both be given, got {plan.service_level!r} and "
-            f"{getattr(plan, given[0])!r}."
-        )
-    plan.cost  # noqa: B018  # complains of a number that is none
-
-
-def _check_flags(plan: DecisionPlan) -> None:
-    """Each problem has its own flags."""
-    allowed = {
-        "newsvendor": ("censored_column", "stock_column"),
-        "pricing": ("accepted_column",),
-        "replacement": ("censored_column", "failed_column"),
-    }[plan.problem]
-    for name in ("censored_column", "failed_column", "accepted_column", "stock_column"):
-        if getattr(plan, name) is None:
-            continue
-        if name not in allowed:
-            raise InvalidInput(
-                f"{name} is not for problem {plan.problem!r}, which takes {' and '.join(allowed)}."
-            )
-        # orders can be evaluated by them, whatever the band learns from
-        if plan.band not in ("latent", "searched") and plan.problem != "newsvendor":
-            raise InvalidInput(f"{name} is only used by band 'latent', got {plan.band!r}.")
-    if plan.censored_column is not None and plan.failed_column is not None:
-        raise InvalidInput("censored_column and failed_column must not both be given, got both.")
+def _some_rows(table: Any) -> polars.DataFrame:
+    rows = as_polars(table)
+    if not rows.height:
+        raise InvalidInput("table must have at least one row, got none.")
+    return rows

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import platform
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from unmet.censoring.model import Diagnosis
-from unmet.planning.model_selection import candidates
+from unmet.planning.decision_models import candidates
 from unmet.planning.summary import NOUNS, followed, hidden_rows
 from unmet.tables.reading import TableRows, read_dates
 
@@ -441,101 +439,22 @@ def _inputs(plan: DecisionPlan) -> dict[str, str]:
         "one model for each": ", ".join(plan.by),
         "date": plan.date or "",
         "series": ", ".join(plan.series),
-        "flags": plan.censored_column or plan.failed_column or plan.accepted_column or "",
-        "stock": plan.stock_column or "",
+        "flags": plan.flag or "",
+        "stock": plan.column("stock") or "",
         "model": _model(plan) if plan.problem != "replacement" else "",
         "band": plan.words.partition(", ")[2],
     }
+    from unmet.planning.plan_options import cost_options
+
+    costs = cost_options(plan)
     if plan.problem == "replacement":
-        shown["costs"] = f"planned {plan.planned:g}, failure {plan.failure:g}"
-    elif plan.goal == "revenue":
-        shown["goal"] = f"most revenue above a unit cost of {plan.unit_cost:g}"
-    elif plan.service_level is not None:
-        shown["service level"] = f"{plan.service_level:.6g}"
+        shown["costs"] = f"planned {costs['planned']}, failure {costs['failure']}"
+    elif "goal" in costs:
+        shown["goal"] = f"most revenue above a unit cost of {costs['unit_cost']}"
+    elif "service_level" in costs:
+        shown["service level"] = costs["service_level"]
     else:
         for name, labels in (("underage", "too little"), ("overage", "too much")):
-            number, column = getattr(plan, name), getattr(plan, f"{name}_column")
-            cost = f"column {column}" if number is None else f"{number:g}"
-            shown[f"cost of a unit {labels}"] = cost
+            column = plan.column(name)
+            shown[f"cost of a unit {labels}"] = f"column {column}" if column else costs[name]
     return {name: value for name, value in shown.items() if value}
-
-
-# --- The same by commands.
-
-_TYPED_FIRST = ("problem", "observed", "features", "categories", "date", "calendar", "series", "by")
-
-
-def fit_command(plan: DecisionPlan, table: str, model: str = "model.unmet", *more: str) -> str:
-    """Write the command that fits a plan to a file, each option quoted where it must be.
-
-    Parameters
-    ----------
-    plan : DecisionPlan
-    table, model : str
-        Files to read and to write.
-    *more : str
-        Further labels, such as the decimal sign of the file.
-    """
-    fit = ["unmet", "fit", table]
-    defaults = {name: each.default for name, each in signature(type(plan)).parameters.items()}
-    for name in dict.fromkeys((*_TYPED_FIRST, *defaults)):
-        value, default = getattr(plan, name), defaults[name]
-        if name == "unit_cost":  # means something for one goal only, and then also if it is 0
-            default = None if plan.goal == "revenue" else value
-        given = value is not None and value != default
-        if given and (isinstance(value, str | int | float) or len(value)):
-            option = "seed" if name == "random_state" else name.replace("_", "-")
-            fit += [f"--{option}", _word(value)]
-    return shlex.join([*fit, *more, "-o", model])
-
-
-def command_of(
-    plan: DecisionPlan,
-    table: str = "sales.csv",
-    coming: str = "next.csv",
-    *,
-    step: float | None = 1,
-    lower: float | None = 0,
-    model: str = "model.unmet",
-    orders: str = "orders.csv",
-) -> str:
-    """Write the commands that fit a plan and decide with it.
-
-    Parameters
-    ----------
-    plan : DecisionPlan
-    table, coming : str
-        Files to learn from and to decide on.
-    step, lower : float or None
-        As for `DecisionPlan.decide`.
-    model, orders : str
-        Files that the commands write.
-
-    Returns
-    -------
-    str
-        Two lines for a shell, each option quoted where it must be.
-
-    Examples
-    --------
-    >>> from unmet.planning import DecisionPlan
-    >>> plan = DecisionPlan("units sold", ["weekday"], underage=3, overage=1)
-    >>> print(command_of(plan, step=6))
-    unmet fit sales.csv --observed 'units sold' --features weekday --underage 3 --overage 1
-      -o model.unmet
-    unmet decide model.unmet next.csv --step 6 -o orders.csv
-    """
-    decide = ["unmet", "decide", model, coming]
-    if step != (1 if plan.problem == "newsvendor" else None):
-        decide += ["--step", "none" if step is None else _word(step)]
-    if lower is not None and lower != 0:
-        decide += ["--lower", _word(lower)]
-    return f"{fit_command(plan, table, model)}\n{shlex.join([*decide, '-o', orders])}"
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int | float):
-        return f"{value:.12g}"
-    return ",".join(_word(each) for each in value)

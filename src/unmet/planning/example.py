@@ -27,7 +27,7 @@ EXAMPLE: dict[str, Any] = {
     "date": "date",
     "series": ("dish",),
 }
-"""Labels of a `DecisionPlan` that fit the example."""
+"""Options of a `DecisionPlan` that fit the example, as `plan_from_options` takes them."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,6 @@ from unmet.planning.panel_models import (
     TrainingSet,
 )
 from unmet.planning.panel_models import drivers as drivers_of
-from unmet.planning.problem_estimators import Rate
 from unmet.progress import Step, silent
 from unmet.rows import Rows
 from unmet.tables.panel import (
@@ -215,7 +214,7 @@ class OrderPlan(BaseEstimator):
         lot: float | str | None = "auto",
         supply: SupplyRules | None = None,
         schema: Schema | None = None,
-        sellout_rate: Rate = None,
+        sellout_rate: float | tuple[float, float] | None = None,
         model: str | Sequence[str] = "auto",
         country: str | None = None,
         random_state: int = 0,

@@ -251,9 +251,9 @@ def _next(found: Diagnosis, plan: DecisionPlan, *, costs_given: bool) -> str:
         flag = "--accepted-column" if plan.problem == "pricing" else "--failed-column"
         return f"Name the column that says what became of each row ({flag}), and run this again."
     ways = ["about how often you sell out (--sellout-rate .2)"]
-    if plan.censored_column is None:
+    if plan.column("censored") is None:
         ways.append("which rows sold out (--censored-column)")
-    if plan.stock_column is None:
+    if plan.column("stock") is None:
         ways.append("what was in stock (--stock-column)")
     if plan.date is None:
         ways.append("dates (--date)")

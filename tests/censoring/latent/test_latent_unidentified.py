@@ -27,8 +27,8 @@ from unmet.censoring.latent.unidentified import (
 from unmet.censoring.plots import ChartLabels, rate_charts
 from unmet.censoring.text import number
 from unmet.errors import InvalidInput, Unsupported
-from unmet.planning import DecisionPlan
 from unmet.planning.decision_report import ReportData
+from unmet.planning.plan_options import plan_from_options
 from unmet.report import render
 from unmet.simulate import censoring_lab
 
@@ -365,16 +365,18 @@ def test_a_planner_reads_what_being_wrong_costs(rules):
 def test_a_plan_passes_it_on(vague):
     table = vague.train.to_polars()
     columns = {"features": ["weekday", "category"], "underage": 3, "overage": 1}
-    plan = DecisionPlan("sales", when_unidentified="minimax_regret", **columns)
+    plan = plan_from_options("sales", when_unidentified="minimax_regret", **columns)
     assert plan.estimator().model.band.when_unidentified == "minimax_regret"
     assert "when unidentified minimax_regret" in plan.words
     with pytest.raises(
         InvalidInput,
         match="when_unidentified must be 'least_censoring', 'minimax_regret' or 'expected_cost'",
     ):
-        DecisionPlan("sales", when_unidentified="most", **columns).fit(table)
+        plan_from_options("sales", when_unidentified="most", **columns).fit(table)
     with pytest.raises(InvalidInput, match="when_unidentified is only used by band 'latent'"):
-        DecisionPlan("sales", when_unidentified="minimax_regret", band="none", **columns).fit(table)
+        plan_from_options("sales", when_unidentified="minimax_regret", band="none", **columns).fit(
+            table
+        )
 
 
 def test_the_picture_has_the_decision_of_least_regret(rules):

@@ -10,7 +10,7 @@ import unmet
 from unmet import DistributionDecision, GroupedDecision, LinearDecision, Newsvendor, SquaredError
 from unmet.censoring.panel import PanelDistribution
 from unmet.errors import InvalidInput, Unsupported
-from unmet.planning import DecisionPlan
+from unmet.planning.plan_options import plan_from_options
 from unmet.rows import Rows
 
 COST = Newsvendor(underage=4, overage=1)
@@ -200,11 +200,11 @@ def test_a_plan_with_groups_and_flags_shares_one_distribution(shop, fitted):
         }
     )
     words = {"observed": "sales", "features": ["price", "warmth"], "underage": 4, "overage": 1}
-    plan = DecisionPlan(**words, by=["item"], censored_column="out").fit(frame)
+    plan = plan_from_options(**words, by=["item"], censored_column="out").fit(frame)
     assert plan.model_name == "distribution"
     assert "one for all groups of item" in plan.choice_.why
     decided = plan.decide(frame, None)
     assert decided.decision == pytest.approx(fitted.predict(table), rel=1e-6)
     assert decided.ignoring.mean() < decided.decision.mean()
-    silent = DecisionPlan(**words, by=["item"]).fit(frame)
+    silent = plan_from_options(**words, by=["item"]).fit(frame)
     assert (silent.model_name, silent.choice_) == ("linear", None)
