@@ -111,11 +111,11 @@ def test_a_report_and_a_file(folder, capsys):
             "--save must not be another file of this command, got orders.csv",
         ),
         (["sales.csv", "--horizon", "0"], "horizon must be a whole number from 1 to 366, got 0"),
-        (["sales.csv", "--lead-time", "-1"], "lead_time must be a whole number"),
+        (["sales.csv", "--lead-time", "-1"], "--lead-time must be a whole number"),
         (["sales.csv", "--underage", "3"], "overage must be given where underage is"),
         (
             ["sales.csv", "--service-level", "95"],
-            "service_level must be strictly between 0 and 1",
+            "--service-level must be strictly between 0 and 1",
         ),
         (["sales.csv", "--gaps", "fill"], "gaps must be 'auto', 'missing' or 'zero', got 'fill'"),
         (["sales.csv", "--step", "six"], "--step must be a number or 'none', got 'six'"),

@@ -145,13 +145,16 @@ def test_the_log_of_single_days(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--lead-time", "days"], "lead_time must be a whole number of days, got 'days'"),
-        (["--lead-time", "1.5", "--review", "1"], "lead_time must be whole periods from 0 to 366"),
+        (["--lead-time", "days"], "--lead-time must be a whole number of days, got 'days'"),
+        (
+            ["--lead-time", "1.5", "--review", "1"],
+            "--lead-time must be whole periods from 0 to 366",
+        ),
         (["--review", "1", "--horizon", "7"], "--horizon must not be given where stock lasts"),
         (["--holding", "1", "--underage", "1"], "a unit that is missing costs --shortage"),
         (["--holding", "1"], "shortage must be given where holding is, got holding alone"),
         (["--unmet", "gone"], "unmet must be 'lost' or 'backordered', got 'gone'"),
-        (["--on-hand", "shelf"], "on_hand must name columns of the table, got 'shelf'"),
+        (["--on-hand", "shelf"], "--on-hand must name columns of the table, got 'shelf'"),
         (["--on-order", "absent.csv"], "absent.csv must be a CSV, Excel or Parquet file"),
         (["--review", "1", "--levels", "sales.csv"], "--levels must not be another file"),
         (["--review", "1", "--projection", "s.txt"], "--projection must end in .csv or .xlsx"),

@@ -71,7 +71,7 @@ def test_where_it_cannot():
     for option in ("--sellout-rate", "--censored-column", "--stock-column", "--date"):
         assert option in said["What next?"]
     dated = asked(CANNOT, date="day", stock="stock", censored="out")["What next?"]
-    assert dated.endswith("again: about how often you sell out (--sellout-rate .2).")
+    assert dated.endswith("again: about how often you sell out (sellout_rate=.2).")
     anything = replace(CANNOT, share_range=(0.0, 1.0))
     sentence = "These numbers cannot tell: any share of the rows may hide demand."
     assert hidden_rows(anything, "newsvendor") == ("any share", sentence)
@@ -89,7 +89,7 @@ def test_counted_and_told():
     assert hardly["What next?"].endswith("More rows would tell more.")
     assert "--sellout-rate" not in hardly["What next?"]
     told = asked(replace(FOUND, identified="no", share_given=(0.3, 0.3)))
-    assert told["Is anything hidden?"].endswith("as you said (--sellout-rate).")
+    assert told["Is anything hidden?"].endswith("as you said (sellout_rate).")
     assert told["How sure is that?"].startswith("As sure as you are")
     assert told["What next?"].startswith("Use these orders")
     nothing = replace(FOUND, share_censored=0.0, share_range=(0.0, 0.03))
@@ -144,7 +144,7 @@ def test_what_being_wrong_costs():
     said = asked(replace(CANNOT, choices=lambda: told))["If that is wrong?"]
     assert said == (
         "If 40% of the rows hide demand, a row costs up to 9.0 more than it has to. With "
-        "--when-unidentified minimax_regret orders average 31.00, and a row costs at most 2.5 "
+        "when_unidentified='minimax_regret' orders average 31.00, and a row costs at most 2.5 "
         "more, whatever is true."
     )
     followed = replace(told, followed="minimax_regret")

@@ -15,6 +15,7 @@ import typer
 from unmet.cli.hours import Closes, HourFiles, Opens, TimeZone, surest
 from unmet.cli.options import Decimal, Encoding, Sheet, lot_size
 from unmet.cli.output import (
+    as_options,
     check_output,
     check_report,
     check_table,
@@ -177,7 +178,7 @@ def diagnose(
         command = fit_command(plan, str(table), "model.unmet", *typed)
         said = summarise(fitted, command, costs_given=costs_given)
         if said:
-            typer.echo(f"{fitted.n_rows_:,} rows of {table.name}\n{said}")
+            typer.echo(as_options(f"{fitted.n_rows_:,} rows of {table.name}\n{said}"))
         if one_age:
             typer.echo(f"\n{one_age}")
         elif details or not said:
@@ -256,7 +257,7 @@ def fit(
         print_json(plain, files)
     else:
         for line in content.answer:
-            typer.echo(line)
+            typer.echo(as_options(line))
         if compared is not None:
             show_comparison(compared, plan.problem, details=details)
             remark(note for note in compared.notes if note.startswith("Left out"))
@@ -349,7 +350,7 @@ def decide(
         typer.echo(as_text(written, printed), nl=False)
     else:
         for line in answer(plan, shown, None):
-            typer.echo(line)
+            typer.echo(as_options(line))
     show_files(files)
 
 

@@ -132,7 +132,7 @@ def hidden_rows(found: Diagnosis, problem: str, assumed: float | None = None) ->
     if found.share_given is not None:
         given = rates(found.share_given)
         middle = "" if given == percent(share) else f"; {percent(share)} was taken"
-        return given, f"{given} of the rows {hide}, as you said (--sellout-rate){middle}."
+        return given, f"{given} of the rows {hide}, as you said (sellout_rate){middle}."
     if found.identified == "no":
         possible = "any share" if ends is None or ends == (0.0, 1.0) else interval(ends)
         any_share = possible if possible == "any share" else f"any share from {possible}"
@@ -227,12 +227,12 @@ def _if_wrong(found: Diagnosis, problem: str) -> str:
     followed, lost, digits, places = largest_loss(told)
     if told.followed == "minimax_regret":
         return (
-            f"{lost[0].upper()}{lost[1:]}, whatever is true (--when-unidentified minimax_regret)."
+            f"{lost[0].upper()}{lost[1:]}, whatever is true (when_unidentified='minimax_regret')."
         )
     rate = followed.worst_rate
     case = f"{percent(rate)} of the rows {_HIDE[problem]}" if rate else "nothing is hidden"
     return (
-        f"If {case}, {lost}. With --when-unidentified minimax_regret {NOUNS[problem]} average "
+        f"If {case}, {lost}. With when_unidentified='minimax_regret' {NOUNS[problem]} average "
         f"{fixed(told.minimax_regret.decision, places)}, and a row costs at most "
         f"{fixed(told.minimax_regret.worst, digits)} more, whatever is true."
     )
@@ -248,14 +248,17 @@ def _next(found: Diagnosis, plan: DecisionPlan, *, costs_given: bool) -> str:
     if found.share_is_seen:
         return f"{use} More rows would tell more."
     if plan.problem != "newsvendor":
-        flag = "--accepted-column" if plan.problem == "pricing" else "--failed-column"
-        return f"Name the column that says what became of each row ({flag}), and run this again."
-    ways = ["about how often you sell out (--sellout-rate .2)"]
+        flag = "accepted" if plan.problem == "pricing" else "failed"
+        return (
+            f"Name the column that says what became of each row (columns[{flag!r}]), and run this "
+            "again."
+        )
+    ways = ["about how often you sell out (sellout_rate=.2)"]
     if plan.column("censored") is None:
-        ways.append("which rows sold out (--censored-column)")
+        ways.append("which rows sold out (columns['censored'])")
     if plan.column("stock") is None:
-        ways.append("what was in stock (--stock-column)")
+        ways.append("what was in stock (columns['stock'])")
     if plan.date is None:
-        ways.append("dates (--date)")
+        ways.append("dates (columns['date'])")
     known = ways[0] if len(ways) == 1 else f"{', '.join(ways[:-1])} or {ways[-1]}"
     return f"Say one thing more, and run this again: {known}."
