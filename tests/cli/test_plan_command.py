@@ -180,7 +180,7 @@ def test_sheets_and_encodings(folder, capsys):
     assert "sheets in both.xlsx" not in capsys.readouterr().err
     assert run(["plan", "both.xlsx", *QUICK, "--sheet", "May"]) == 2
     assert capsys.readouterr().err == (
-        "unmet: sheet must be one of 'notes', 'sales' in both.xlsx, got 'May'.\n"
+        "unmet: --sheet must be one of 'notes', 'sales' in both.xlsx, got 'May'.\n"
     )
     table = sales().with_columns(item=pl.concat_str(pl.lit("Šunka "), "item"))
     (folder / "old.csv").write_bytes(table.write_csv().encode("cp1250"))

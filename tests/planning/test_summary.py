@@ -68,7 +68,7 @@ def test_where_it_cannot():
         "be right."
     )
     assert "What is it worth?" not in said
-    for option in ("--sellout-rate", "--censored-column", "--stock-column", "--date"):
+    for option in ("sellout_rate", "['censored']", "['stock']", "['date']"):
         assert option in said["What next?"]
     dated = asked(CANNOT, date="day", stock="stock", censored="out")["What next?"]
     assert dated.endswith("again: about how often you sell out (sellout_rate=.2).")
@@ -87,7 +87,7 @@ def test_counted_and_told():
     hardly = asked(replace(counted, identified="weakly"), censored="out")
     assert hardly["How sure is that?"].startswith("Sure which rows, not how much they hide")
     assert hardly["What next?"].endswith("More rows would tell more.")
-    assert "--sellout-rate" not in hardly["What next?"]
+    assert "sellout_rate" not in hardly["What next?"]
     told = asked(replace(FOUND, identified="no", share_given=(0.3, 0.3)))
     assert told["Is anything hidden?"].endswith("as you said (sellout_rate).")
     assert told["How sure is that?"].startswith("As sure as you are")
@@ -149,6 +149,6 @@ def test_what_being_wrong_costs():
     )
     followed = replace(told, followed="minimax_regret")
     assert asked(replace(CANNOT, choices=lambda: followed))["If that is wrong?"] == (
-        "A row costs up to 2.5 more than it has to, whatever is true (--when-unidentified "
-        "minimax_regret)."
+        "A row costs up to 2.5 more than it has to, whatever is true "
+        "(when_unidentified='minimax_regret')."
     )

@@ -259,7 +259,7 @@ def plan(
             keys = planned.columns(rows).series
             by_hours = till.read(keys, keys, decimal=decimal, encoding=encoding)
     else:
-        by_hours = till.read(words["series"], decimal=decimal, encoding=encoding)
+        by_hours = till.read(planned.schema.series, decimal=decimal, encoding=encoding)
         assert by_hours.daily is not None
         rows, said = by_hours.daily, ()
     if by_hours is not None:
