@@ -303,7 +303,7 @@ def till_clock():
     import polars as pl
 
     from unmet.censoring.hours import HourlySales, detect_stockouts
-    from unmet.censoring.hours.silence import draw_days
+    from unmet.censoring.hours.plot import draw_days
 
     generator = np.random.default_rng(0)
     shape = np.array([9, 12, 8, 6, 6, 7, 5, 4, 4, 6, 7, 4]) / 78  # from 7 to 19 o'clock

@@ -159,7 +159,6 @@ DIAGNOSE = "diagnose sales.csv --observed sales --features item"
         ("hours hours.csv --time-zone Mars", "--time-zone must be a name such as Europe/Berlin"),
         ("hours utc.csv --receipts", "--time-zone must be said where times are those of UTC"),
         ("hours receipts.csv --receipts --hour time", "--hour is of hours, not of receipts"),
-        ("hours flags.csv --figure a.svg", "this table says so"),
         ("hours hours.csv --encoding foo", "must be one that Python knows"),
         ("plan", "A table of sales must be given, or hours of the till, got neither"),
         ("plan sales.csv --hourly absent.csv", "there is no such file"),

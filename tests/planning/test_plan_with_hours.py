@@ -12,7 +12,6 @@ from unmet.censoring.hours import HourlySales, detect_stockouts, recover
 from unmet.errors import InvalidInput
 from unmet.planning import order_report_data
 from unmet.report import render
-from unmet.tables.panel import DrawnDemand
 
 FIRST = datetime.date(2024, 1, 1)
 N_SERIES, N_DAYS, HORIZON = 6, 63, 7
@@ -94,16 +93,6 @@ def test_plans_with_hours_are_saved_and_reported(plans, tmp_path):
         assert "asked for than sold" in page
 
 
-class Information:
-    """What the clock says of the hours, but for what is changed."""
-
-    def __init__(self, **changed):
-        self.told = DrawnDemand(**{**vars(detect_stockouts(HOURS).drawn_demand(2)), **changed})
-
-    def drawn_demand(self, n_draws, seed=0):
-        return self.told
-
-
 def test_a_contest_is_priced_on_what_hours_say():
     plan = OrderPlan(horizon=HORIZON, cost=Newsvendor(6, 1)).fit(
         TABLE, hours=detect_stockouts(HOURS)
@@ -137,16 +126,13 @@ def test_hours_of_some_series_and_days():
 
 
 def test_hours_that_do_not_fit_get_one_sentence():
+    plan, first = OrderPlan(**WORDS), HourlySales.from_arrays
     with pytest.raises(InvalidInput, match="must tell series apart as the table does, by item"):
-        OrderPlan(**WORDS).fit(TABLE, hours=Information(keys=KEYS.rename({"item": "sku"})))
+        plan.fit(TABLE, hours=recover(first(SALES, FIRST, stock_out=OUT)))
     with pytest.raises(InvalidInput, match="must be of days and series of the table, got none"):
-        OrderPlan(**WORDS).fit(TABLE, hours=Information(first_day=datetime.date(2019, 1, 1)))
+        plan.fit(TABLE, hours=recover(first(SALES, "2019-01-01", stock_out=OUT, keys=KEYS)))
+    same = KEYS.with_columns(item=pl.lit("000"))
     with pytest.raises(InvalidInput, match="one series for each of item, got several"):
-        OrderPlan(**WORDS).fit(TABLE, hours=Information(keys=KEYS.with_columns(item=pl.lit("000"))))
-    with pytest.raises(
-        InvalidInput, match="hours must be what detect_stockouts or recover gives, got"
-    ):
-        OrderPlan(**WORDS).fit(TABLE, hours=HOURS)
-    weeks = TABLE.filter(pl.col("date").dt.weekday() == 1)
-    with pytest.raises(InvalidInput, match="one row a day, got one row a week"):
-        OrderPlan(**WORDS | {"horizon": 2}).fit(weeks, hours=Information())
+        plan.fit(TABLE, hours=recover(first(SALES, FIRST, stock_out=OUT, keys=same)))
+    with pytest.raises(InvalidInput, match="hours must be what detect_stockouts or recover gives"):
+        plan.fit(TABLE, hours=HOURS)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import polars
 
-    from unmet.censoring.hours import DetectedStockouts, HourlySales, RecoveredDemand
+    from unmet.censoring.hours import HourlyDemand, HourlySales
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
@@ -120,7 +120,7 @@ class HourFiles:
         return replace(hours, notes=(*file.notes, *hours.notes))
 
 
-def told(hours: HourlySales, progress: Any = None) -> DetectedStockouts | RecoveredDemand:
+def told(hours: HourlySales, progress: Any = None) -> HourlyDemand:
     """Take what flags of hours say where there are any, and the silence of the till otherwise."""
     from unmet.censoring.hours import detect_stockouts, recover
 
@@ -172,7 +172,6 @@ def hours(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Say which days sold out, from the hours of sales: by the silence after the last sale."""
-    from unmet.censoring.hours import RecoveredDemand
     from unmet.progress import report_progress
 
     columns = {"date": date, "hour": hour, "sales": sales, "stock_out": stock_out}
@@ -189,11 +188,6 @@ def hours(
     hours = files.read(
         None if series is None else names(series), decimal=decimal, sheet=sheet, encoding=encoding
     )
-    if figure is not None and hours.stock_out is not None and hours.stock_out.any():
-        raise InvalidInput(
-            "--figure shows what the silence of the till tells where nobody wrote down when "
-            "shelves were empty; this table says so."
-        )
     place = None if figure is None else _series_to_draw(hours, item)
     with report_progress() as step_done:
         reading = told(hours, step_done)
@@ -210,22 +204,19 @@ def hours(
                 "series": hours.n_series,
                 "days": int(hours.known.sum()),
                 "text": note,
-                "lost_most": []
-                if isinstance(reading, RecoveredDemand)
-                else lost_most(reading).to_dicts(),
+                "lost_most": lost_most(reading).to_dicts(),
                 "notes": hours.notes,
             },
             written,
         )
     else:
         typer.echo(note)
-        if not isinstance(reading, RecoveredDemand):
-            typer.echo(surest(reading))
+        typer.echo(surest(reading))
     remark(hours.notes)
     show_files(written)
 
 
-def lost_most(reading: DetectedStockouts) -> polars.DataFrame:
+def lost_most(reading: HourlyDemand) -> polars.DataFrame:
     """Give the days that likely sold out on which most was lost."""
     import polars as pl
 
@@ -234,7 +225,7 @@ def lost_most(reading: DetectedStockouts) -> polars.DataFrame:
     return found.with_columns(pl.col(reading.hours.date).cast(pl.String))
 
 
-def surest(reading: DetectedStockouts) -> str:
+def surest(reading: HourlyDemand) -> str:
     """Give a short table of the days on which most was likely lost."""
     best = lost_most(reading)
     if not best.height:
@@ -267,7 +258,7 @@ def _series_to_draw(hours: HourlySales, item: str | None) -> int:
 
 
 def _draw(reading: Any, series: int, path: Path) -> Path:
-    from unmet.censoring.hours.silence import draw_days
+    from unmet.censoring.hours.plot import draw_days
     from unmet.files import write_whole
 
     drawn = draw_days(reading, series)

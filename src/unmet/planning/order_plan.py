@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
+from unmet.censoring.hours.demand import HourlyDemand
 from unmet.censoring.latent.observed import RateRange, read_rate
 from unmet.censoring.latent.stack import SelloutProfile
 from unmet.costs import Newsvendor
@@ -48,16 +49,14 @@ from unmet.progress import Step, silent
 from unmet.rows import Rows
 from unmet.tables.panel import (
     GAPS,
-    KnowsHours,
     Panel,
     Places,
     read_panel,
     refuse_absurd,
-    with_hours,
 )
 from unmet.tables.reading import as_polars, kind_of, like_table
 from unmet.tables.schema import Schema, infer_schema
-from unmet.validation import ErrorCollector, Number, OneOf, WholeNumber
+from unmet.validation import ErrorCollector, Instance, Number, OneOf, WholeNumber
 
 if TYPE_CHECKING:
     import polars
@@ -297,7 +296,7 @@ class OrderPlan(BaseEstimator):
         future: Any = None,
         on_order: Any = None,
         log: DecisionLog | None = None,
-        hours: KnowsHours | None = None,
+        hours: HourlyDemand | None = None,
         progress: Step | None = None,
     ) -> Self:
         """Learn from a table of pandas, polars or pyarrow, and order.
@@ -320,9 +319,9 @@ class OrderPlan(BaseEstimator):
             series of which `on_order` has a row; one that would arrive with the order that is
             decided now is that order, decided again. Which periods sold out is then not taken from
             the log: stock lasts, so that a delivery is not all that was there.
-        hours : DetectedStockouts or RecoveredDemand, optional
-            What the hours of the till say of the same days (`unmet.censoring.hours`): how likely
-            each sold out, and what it lost.
+        hours : HourlyDemand, optional
+            What the hours of the till say of the same days, as `detect_stockouts` and `recover` of
+            `unmet.censoring.hours` give it: how likely each sold out, and what it lost.
         progress : callable, optional
             Is told how far the work is: ``progress(done, total, doing)``.
 
@@ -356,13 +355,10 @@ class OrderPlan(BaseEstimator):
             self.panel_ = replace(self.panel_, hidden=hidden)
             notes += said
         if hours is not None:
-            if not hasattr(hours, "drawn_demand"):
-                raise InvalidInput(
-                    f"hours must be what detect_stockouts or recover gives, got a "
-                    f"{type(hours).__name__}."
-                )
-            told = hours.drawn_demand(VIEWS, self.random_state)
-            self.panel_, said = with_hours(self.panel_, self.schema_.series, told)
+            Instance(HourlyDemand, "what detect_stockouts or recover gives")("hours", hours)
+            self.panel_, said = hours.on_panel(
+                self.panel_, self.schema_.series, VIEWS, self.random_state
+            )
             notes += said
         self.rate_: RateRange | None = read_rate(self.sellout_rate)
         self._notes_on_table = tuple(notes)

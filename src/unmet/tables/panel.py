@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,94 +125,6 @@ class Panel:
         found = np.zeros(cycle, dtype=np.bool_)
         np.logical_or.at(found, np.arange(seen.size) % cycle, seen)
         return found if self.n_days >= 2 * cycle else np.ones(cycle, dtype=np.bool_)
-
-
-@dataclass(frozen=True)
-class DrawnDemand:
-    """What somebody who looked at hours says of days: how likely they sold out, and what was lost.
-
-    Attributes
-    ----------
-    keys : polars.DataFrame
-        A row for each series.
-    first_day : datetime.date
-    chance : ndarray of shape (n_series, n_days)
-        That the day sold out; NaN where nothing is known.
-    lost : ndarray of shape (n_draws, n_series, n_days)
-        Units that were asked for and not sold, drawn.
-    note : str
-    """
-
-    keys: polars.DataFrame
-    first_day: datetime.date
-    chance: Array
-    lost: Array
-    note: str
-
-
-class KnowsHours(Protocol):
-    """Result of looking at the hours of days, such as `unmet.censoring.hours.DetectedStockouts`."""
-
-    def drawn_demand(self, n_draws: int, seed: int = 0) -> DrawnDemand:
-        """Say what the hours say of each day."""
-
-
-def with_hours(panel: Panel, names: Sequence[str], told: DrawnDemand) -> tuple[Panel, list[str]]:
-    """Add what the hours of days say to a panel.
-
-    Parameters
-    ----------
-    panel : Panel
-    names : sequence of str
-        Columns that tell its series apart.
-    told : DrawnDemand
-
-    Returns
-    -------
-    panel : Panel
-        Flags that it has are believed: a day that is known not to have sold out lost nothing.
-    notes : list of str
-    """
-    lacking = [name for name in names if name not in told.keys.columns]
-    if lacking or (not names and told.keys.height > 1):
-        raise InvalidInput(
-            f"hours must tell series apart as the table does, by {', '.join(names) or 'nothing'}; "
-            f"got {', '.join(told.keys.columns)}."
-        )
-    if panel.step != 1:
-        raise InvalidInput("hours can be used where there is one row a day, got one row a week.")
-    place = np.zeros(panel.n_series, dtype=np.intp)
-    if names:
-        assert panel.keys is not None
-        wanted = panel.keys.select(as_categories(panel.keys[name]).alias(name) for name in names)
-        given = told.keys.select(as_categories(told.keys[name]).alias(name) for name in names)
-        known = {row: number for number, row in enumerate(given.iter_rows())}
-        if len(known) < given.height:
-            raise InvalidInput(
-                f"hours must have one series for each of {', '.join(names)}, got several: the "
-                "table tells fewer apart."
-            )
-        place = np.array([known.get(row, -1) for row in wanted.iter_rows()], dtype=np.intp)
-    shift = (told.first_day - panel.first_day).days
-    day = np.arange(panel.n_days) - shift
-    there = (day >= 0) & (day < told.chance.shape[1])
-    cells = np.ix_(place >= 0, there)
-    chance = np.full(panel.observed.shape, np.nan)
-    chance[cells] = told.chance[np.ix_(place[place >= 0], day[there])]
-    lost = np.zeros((told.lost.shape[0], *panel.observed.shape))
-    for draw, values in zip(lost, told.lost, strict=True):
-        draw[cells] = np.nan_to_num(values[np.ix_(place[place >= 0], day[there])])
-    if np.isnan(chance[~np.isnan(panel.observed)]).all():
-        raise InvalidInput("hours must be of days and series of the table, got none of them.")
-    if panel.hidden is not None:
-        chance = np.where(np.isnan(panel.hidden), chance, panel.hidden)
-        lost[:, panel.hidden == 0.0] = 0.0
-    chance = np.where(np.isnan(panel.observed), np.nan, chance)
-    notes = [told.note]
-    without = int((place < 0).sum())
-    if without:
-        notes.append(f"Of {without:,} of {panel.n_series:,} series there are no hours.")
-    return replace(panel, hidden=chance, drawn=panel.observed + lost), notes
 
 
 def read_panel(

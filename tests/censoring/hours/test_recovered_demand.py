@@ -94,7 +94,7 @@ def test_what_was_sold_is_never_recovered_away(seed, busier):
     sales[:, :, :OPENS], sales[:, :, CLOSES:] = 0, 0
     found = recover(hours_of(sales, out), busier=busier)
     sold = sales.sum(axis=2)
-    for each in (found.demand, found.quantile(0.05), *found.draws(3)):
+    for each in (found.demand, found.quantile(0.05), *found.sample(3)):
         assert (each >= sold - 1e-9).all()
     assert (found.quantile(0.9) >= found.quantile(0.6) - 1e-9).all()
 
@@ -110,28 +110,26 @@ def test_neither_units_nor_the_order_of_series_matter(seed):
     np.testing.assert_allclose(other.demand, whole.demand[order], rtol=1e-9, atol=1e-9)
 
 
-def test_a_table_and_what_a_plan_is_told():
+def test_a_table_and_a_description():
     _, sales, out = hidden_by_chance(3, 28)
     sales[0, 2] = np.nan
     found = recover(hours_of(sales, out))
     table = found.table(interval=0.8)
-    assert table.columns == ["series", "date", "sold", "demand", "low", "high", "hours_out"]
+    assert table.columns[2:] == ["sold", "sold_out", "hours_out", "demand", "low", "high"]
     assert table.height == 3 * 28 - 1
     assert (table["low"] <= table["high"]).all()
     hidden = table.filter(pl.col("hours_out") > 0)
     assert hidden.height == out.any(axis=2).sum() - out[0, 2].any()
-    told = found.drawn_demand(4)
-    assert told.lost.shape == (4, 3, 28)
-    assert np.isnan(told.chance[0, 2])
-    assert set(told.chance[~np.isnan(told.chance)]) == {0.0, 1.0}
-    assert "more was asked for than sold" in told.note
+    assert np.isnan(found.probability[0, 2])
+    assert set(table["sold_out"]) == {0.0, 1.0}
+    assert "more was asked for than sold" in found.describe()
 
 
 def test_hours_that_do_not_say_when_shelves_were_empty_get_one_sentence():
     _, sales, _ = hidden_by_chance(3, 28)
     with pytest.raises(InvalidInput, match="got none: without it, the silence of the till tells"):
         recover(HourlySales.from_arrays(sales, "2024-05-06"))
-    with pytest.raises(InvalidInput, match=r"hours must be HourlySales, such as .*, got int"):
+    with pytest.raises(InvalidInput, match=r"hours must be HourlySales, as .*, got 3"):
         recover(3)
 
 

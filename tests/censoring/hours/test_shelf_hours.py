@@ -8,7 +8,7 @@ from simulated_hours import CLOSES, OPENS, cut_by_stock, demand
 from sklearn.metrics import roc_auc_score
 
 from unmet.censoring.hours import HourlySales, detect_stockouts
-from unmet.censoring.hours.silence import draw_days
+from unmet.censoring.hours.plot import draw_days
 from unmet.errors import InvalidInput
 
 

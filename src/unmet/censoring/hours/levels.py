@@ -23,21 +23,9 @@ from scipy import sparse
 from sklearn.linear_model import PoissonRegressor
 
 from unmet.arrays import Array
-from unmet.censoring.hours.hours import HOURS, Places
+from unmet.tables.hours import HOURS
+from unmet.tables.panel import Places
 
-DAYS_AROUND = 7.0
-"""Days in which the weight of a neighbouring day falls to 1/e. From 5 to 20 the ranking of sold-out
-days of fresh food moved by less than 0.001 in AUC."""
-_OF_SERIES = 2.0  # days' worth of the mean of the series in every level
-_OF_ALL = 0.05  # days' worth of the mean of all series in that
-_GROUP_UNITS = 50.0  # units of an ordinary day in the effect of a day on a group
-#: Units of exposure of the parent in each shape: 300 and 1,000 for series ranked sold-out days
-#: alike.
-_SHAPE_UNITS = {"kind": 100.0, "group": 200.0, "series": 1000.0}
-_MAX_ROWS = 300_000  # that the regression learns from
-_RIDGE = 1e-4
-_MAX_TIMES = 4.0  # the level of the days around: more is an accident of few sales
-_NOISE_DAYS = 30.0  # days' worth of all series in the noise of each
 _TINY = 1e-12
 
 
@@ -61,6 +49,13 @@ class DayShape:
         kind = self.kind if self.kind.shape[0] == 1 else self.kind[series]
         share = self.share[series]
         return np.asarray(share[np.arange(share.shape[0])[:, None], kind])
+
+
+def blocks_of_series(shape: tuple[int, int], most_hours: int = 2_000_000) -> list[slice]:
+    """Cut series × days into parts to work on at a time, of no more than so many hours each."""
+    n_series, n_days = shape
+    size = max(most_hours // (n_days * HOURS), 1)
+    return [slice(start, min(start + size, n_series)) for start in range(0, n_series, size)]
 
 
 def flat_shape(opened: NDArray[np.bool_], kind: Places) -> DayShape:
@@ -113,7 +108,9 @@ def fit_shape(
     -------
     DayShape
     """
-    units = _SHAPE_UNITS
+    # units of exposure of the parent in each shape: 300 and 1,000 for series ranked sold-out days
+    # alike
+    units = {"kind": 100.0, "group": 200.0, "series": 1000.0}
     everything = sold.sum(axis=(0, 1)) / (exposure.sum(axis=(0, 1)) + _TINY)
     usual = exposure.sum(axis=0) * everything
     factor = (sold.sum(axis=0) + units["kind"] * everything) / (
@@ -141,7 +138,6 @@ def fit_levels(
     weekday: Places,
     groups: Mapping[str, Places],
     teach: Array | None = None,
-    seed: int = 0,
 ) -> Array:
     """Level of each day, told by other days and by other series.
 
@@ -155,7 +151,6 @@ def fit_levels(
     groups : mapping of str to ndarray of shape (n_series,)
     teach : ndarray of shape (n_series, n_days), optional
         How much each day teaches other days.
-    seed : int
 
     Returns
     -------
@@ -165,10 +160,12 @@ def fit_levels(
     if teach is not None:
         sold, exposure = sold * teach, exposure * teach
     n_series, n_days = sold.shape
-    weight = weight_of_days(n_days, DAYS_AROUND)
+    # from 5 to 20 days of reach the ranking of sold-out days of fresh food moved by less than 0.001
+    # in AUC
+    weight = weight_of_days(n_days, 7.0)
     overall = (sold.sum() + _TINY) / (exposure.sum() + _TINY)
-    mean = (sold.sum(axis=1) + _OF_ALL * overall) / (exposure.sum(axis=1) + _OF_ALL)
-    level = (sold @ weight + _OF_SERIES * mean[:, None]) / (exposure @ weight + _OF_SERIES)
+    mean = (sold.sum(axis=1) + 0.05 * overall) / (exposure.sum(axis=1) + 0.05)
+    level = (sold @ weight + 2.0 * mean[:, None]) / (exposure @ weight + 2.0)  # two days' worth
     expected = level * exposure
     columns = [
         np.broadcast_to((weekday == day).astype(np.float64), sold.shape) for day in range(1, 7)
@@ -178,23 +175,24 @@ def fit_levels(
     teaching = np.flatnonzero(expected.ravel() > 0.02 * max(overall, _TINY))
     if teaching.size < 30:
         return np.asarray(level)
-    if teaching.size > _MAX_ROWS:
-        teaching = np.random.default_rng(seed).choice(teaching, _MAX_ROWS, replace=False)
+    if teaching.size > 300_000:
+        teaching = np.random.default_rng(0).choice(teaching, 300_000, replace=False)
     features = np.stack([each.ravel() for each in columns], axis=1)
-    model = PoissonRegressor(alpha=_RIDGE, solver="newton-cholesky", max_iter=50)
+    model = PoissonRegressor(alpha=1e-4, solver="newton-cholesky", max_iter=50)
     model.fit(
         features[teaching],
         (sold.ravel()[teaching] / expected.ravel()[teaching]),
         sample_weight=expected.ravel()[teaching],
     )
-    times = np.clip(model.predict(features).reshape(level.shape), 1 / _MAX_TIMES, _MAX_TIMES)
+    # more than four times the level of the days around is an accident of few sales
+    times = np.clip(model.predict(features).reshape(level.shape), 0.25, 4.0)
     return np.asarray(level * times)
 
 
 def group_effect(group: Places, sold: Array, expected: Array) -> Array:
     """How many times the usual the other series of a group sold on each day; 1 without others."""
     others, usual = sum_of_others(group, sold), sum_of_others(group, expected)
-    return np.asarray((others + _GROUP_UNITS) / (usual + _GROUP_UNITS))
+    return np.asarray((others + 50.0) / (usual + 50.0))  # units of an ordinary day
 
 
 def sum_of_others(group: Places, values: Array) -> Array:
@@ -239,33 +237,6 @@ def shrunk_to_pooled(part: Array, whole: Array, units: float) -> Array:
     return np.asarray((part + units * overall) / (whole + units + _TINY))
 
 
-def own_level(
-    level: Array, sold: Array, exposure: Array, noise: Array, phi: Array
-) -> tuple[Array, Array]:
-    """Level of each day, given its own hours, and the shape of the gamma distribution of that.
-
-    Parameters
-    ----------
-    level : ndarray of shape (n_series, n_days)
-        Known by other days.
-    sold, exposure : ndarray of shape (n_series, n_days)
-        Units sold, and the share of the day in which there was stock.
-    noise, phi : ndarray of shape (n_series,)
-        Shape of the distribution of a day's own factor; dispersion of hours.
-    """
-    own_noise, wide = noise[:, None], phi[:, None]
-    evidence = own_noise + sold / wide
-    return level * evidence / (own_noise + level * exposure / wide), evidence
-
-
-def distribution_of_units(mean: Array, evidence: Array, phi: Array) -> tuple[Array, Array]:
-    """Negative binomial of units: the spread of the level, and that of hours; size and chance."""
-    mean = np.maximum(mean, _TINY)
-    spread = np.maximum(phi - 1, 1e-3)[:, None] * mean + mean**2 / np.maximum(evidence, 1e-9)
-    size = mean**2 / spread
-    return size, size / (size + mean)
-
-
 def day_noise(sold: Array, exposure: Array, level: Array, phi: Array) -> Array:
     """Shape of the gamma distribution of a day's own factor: ``Var = phi · mean + mean² / shape``.
 
@@ -275,6 +246,6 @@ def day_noise(sold: Array, exposure: Array, level: Array, phi: Array) -> Array:
     days = exposure > 0.1
     beyond = (((sold - mean) ** 2 - phi[:, None] * mean) * days).sum(axis=1)
     square = (mean**2 * days).sum(axis=1)
-    units = _NOISE_DAYS * float(square.sum() / max(int(days.sum()), 1))
+    units = 30.0 * float(square.sum() / max(int(days.sum()), 1))  # days' worth of all series
     inverse = shrunk_to_pooled(beyond, square, units)
     return np.asarray(1 / np.clip(inverse, 1e-3, 1.0))

@@ -176,8 +176,6 @@ def test_receipts_exported_twice_count_once():
     hours = read_receipts(again)
     assert hours.sales.sum() == 7
     assert hours.notes == ("2 lines stand in the table a second time, by 'receipt': counted once.",)
-    twice = pl.concat([lines[2:], lines[2:]]).sort("time")
-    assert read_receipts(twice).sales.sum() == 5
     assert read_receipts(lines.drop("receipt")).notes == (
         "1 line equals another in every column: without a column of receipts each counts.",
     )
@@ -379,16 +377,13 @@ def test_bad_receipts_get_one_sentence():
     assert "from 0 to 23, got 24" in complaint(
         read_receipts, receipts([good[0], "2024-05-31 24:00"])
     )
-    assert "dates alone" in complaint(read_receipts, receipts([FIRST, FIRST]))
+    assert "the time of day, got Date alone" in complaint(read_receipts, receipts([FIRST, FIRST]))
     assert "got none in 1 of 'time'" in complaint(read_receipts, receipts([good[0], None]))
     assert "must have a number in every row" in complaint(
         read_receipts, receipts(good, quantity=[1, None])
     )
     assert "time_zone must be said" in complaint(
         read_receipts, receipts(["2024-05-31T14:05:00Z", "2024-05-31T15:05:00Z"])
-    )
-    assert "an offset in every row or in none" in complaint(
-        read_receipts, receipts([good[0], "2024-05-31T15:05:00Z"])
     )
     assert "got 'Mars/Crater'" in complaint(
         read_receipts, receipts(["2024-05-31T14:05:00Z"] * 2), time_zone="Mars/Crater"
