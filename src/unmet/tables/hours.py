@@ -595,7 +595,7 @@ def _exported_twice(
         notes.append(
             f"{count:,} {equal} another in every column: without a column of receipts each counts."
         )
-    elif count:
+    elif count and ticket is not None:
         numbered = frame.select(
             copy=pl.int_range(pl.len()).over(frame.columns) > 0,
             ticket=pl.col(ticket),

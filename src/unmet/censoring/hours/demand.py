@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import optimize, stats
@@ -149,7 +149,8 @@ class HourlyDemand:
         seen, lost = np.zeros(self.level.shape), np.zeros(self.level.shape)
         for part in blocks_of_series(self.level.shape):
             share, had = self.shape.of(part), self.stock[part]
-            had = had if cut is None else had >= cut[part][:, :, None]
+            if cut is not None:
+                had = (had >= cut[part][:, :, None]).astype(np.float64)
             seen[part] = (share * had).sum(axis=2)
             lost[part] = (share * (1 - had)).sum(axis=2)
         units = np.nan_to_num(self.sold - self.sold_empty) / self.hours.unit
@@ -165,7 +166,7 @@ class HourlyDemand:
         size = mean**2 / (within + mean**2 / np.maximum(evidence, 1e-9))
         return size, size / (size + mean)
 
-    def _with_hidden(self, units: Array) -> Array:
+    def _with_hidden(self, units: Any) -> Array:
         """Demand of days on which so many units were hidden."""
         empty = (self.stock < 1).any(axis=2)
         hidden = np.where(empty, units, 0.0) * self.hours.unit
@@ -307,8 +308,8 @@ def recover(hours: HourlySales, *, busier: bool = False) -> HourlyDemand:
             "silence of the till tells (detect_stockouts)."
         )
     opened, unit, known = hours.open[:, None], hours.unit, hours.known
-    empty = hours.stock_out & opened & known[:, :, None]
-    had = ~hours.stock_out & opened & known[:, :, None]
+    empty = np.asarray(hours.stock_out & opened & known[:, :, None])
+    had = np.asarray(~hours.stock_out & opened & known[:, :, None])
     whole = (had | ~opened).all(axis=2)
     # What a day with hidden hours teaches other days, against a whole one. Such days are busier
     # than others; where a series has no whole days, they are all there is.
@@ -319,17 +320,19 @@ def recover(hours: HourlySales, *, busier: bool = False) -> HourlyDemand:
     sold = (sales * had).sum(axis=2) / unit
     for _ in range(2):  # levels and shapes need each other
         sums, over = (np.zeros(shape.share.shape) for _ in range(2))
-        for part in blocks_of_series(level.shape):
+        for part in blocks_of_series(known.shape):
             weight = had[part] * teach[part][:, :, None]
             sums[part] = sums_by_kind(sales[part] * weight / unit, shape, part)
             over[part] = sums_by_kind(level[part][:, :, None] * weight, shape, part)
         shape = fit_shape(sums, over, hours.open, hours.kind, group)
         exposure, before, before_sold = (np.zeros(known.shape) for _ in range(3))
         squares, expected = np.zeros(hours.n_series), np.zeros(hours.n_series)
-        for part in blocks_of_series(level.shape):
+        for part in blocks_of_series(known.shape):
             share = shape.of(part)
             exposure[part] = (share * had[part]).sum(axis=2)
-            squares[part], expected[part] = dispersion(sales[part] / unit, had[part] * 1.0, share)
+            squares[part], expected[part] = dispersion(
+                sales[part] / unit, had[part].astype(np.float64), share
+            )
             # the hour before a shelf is empty nearly always has a sale: it says nothing of the rate
             early = had[part].copy()
             early[:, :, :-1] &= ~empty[part][:, :, 1:]
@@ -347,7 +350,8 @@ def recover(hours: HourlySales, *, busier: bool = False) -> HourlyDemand:
         level = np.where(whole, level, level * ratio[:, None])
     chance = np.where(known, empty.any(axis=2) * 1.0, np.nan)
     sold_empty = (sales * empty).sum(axis=2)
-    return HourlyDemand(hours, chance, 1.0 - empty, level, shape, noise, phi, sold_empty, average)
+    stock = (~empty).astype(np.float64)
+    return HourlyDemand(hours, chance, stock, level, shape, noise, phi, sold_empty, average)
 
 
 # --- Silence after the last sale.
@@ -506,7 +510,8 @@ class _Chain:
             with_sale = np.clip(usual * self.times[part][:, :, None], 1e-4, _MOST)
             chance = np.where(sale, with_sale, 0.002)
             # equally likely factors of the level of a day, (n_nodes, n_series)
-            factor = stats.gamma.ppf((np.arange(5) + 0.5)[:, None] / 5, self.noise[part])
+            middle = (np.arange(5) + 0.5)[:, None] / 5
+            factor = np.asarray(stats.gamma.ppf(middle, self.noise[part]))
             factor = factor / factor.mean(axis=0)
             stock, emptied, filled = _forward_backward(
                 counts, level * share, chance, self.refill, self.start[part], factor, self.phi[part]
