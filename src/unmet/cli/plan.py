@@ -260,7 +260,6 @@ def plan(
             by_hours = till.read(keys, keys, decimal=decimal, encoding=encoding)
     else:
         by_hours = till.read(planned.schema.series, decimal=decimal, encoding=encoding)
-        assert by_hours.daily is not None
         rows, said = by_hours.daily, ()
     if by_hours is not None:
         said = (*said, *by_hours.notes)
