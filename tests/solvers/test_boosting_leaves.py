@@ -120,7 +120,7 @@ def test_a_cost_with_more_kinks_of_its_own():
         assert costs[0] <= costs.min() + 1e-9
 
 
-@given(rows_in_leaves())
+@given(rows_in_leaves(banded=False))
 def test_squares_against_a_general_minimiser(rows):
     leaf, observation, decision, band, _, share = rows
     objective = read_objective(SquaredError(), observation, band, share)

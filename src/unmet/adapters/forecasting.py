@@ -402,10 +402,10 @@ def _at_kinks(values: Array, cost: HingeCost) -> Array:
         kinks = cost.take(each).kinks(values[rows].ravel())
         owner = np.tile(np.repeat(np.arange(rows.size), n_values), len(kinks.position))
         below, above = (np.ravel(part).astype(float) for part in (kinks.below, kinks.above))
-        found = hinge_minimisers(
+        low, high = hinge_minimisers(
             np.ravel(kinks.position), below, below + above, small(owner, rows.size), rows.size
         )
-        best[rows] = np.where(np.isfinite(found.low), found.low, found.high)
+        best[rows] = np.where(np.isfinite(low), low, high)
     return best
 
 

@@ -42,14 +42,15 @@ from numpy.typing import NDArray
 from unmet.arrays import Array, Band, Numbers
 from unmet.costs import Cost, HingeCost, JumpCost, PiecewiseLinearCost, SquaredError
 from unmet.rows import Rows
-from unmet.solvers import constants
 
 Floats: TypeAlias = NDArray[Any]
 """An array of float32 or float64, whichever is computed in."""
 Index: TypeAlias = NDArray[np.intp]
 ScalingName = Literal["standard", "min-max"]
 
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(constants.BOX_NODES)
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
+ABSENT = 1e30
+"""Half the width of a band in which everything lies: what a row that is not there has."""
 
 
 @dataclass(frozen=True)
@@ -535,8 +536,8 @@ def _columns(
     else:  # a square is in units of the square
         below = above = share * (units.unit / units.steepness)
     columns = (
-        ((seen + low) / units.unit, -constants.ABSENT),
-        ((seen + high) / units.unit, constants.ABSENT),
+        ((seen + low) / units.unit, -ABSENT),
+        ((seen + high) / units.unit, ABSENT),
         (below, 0.0),
         (above, 0.0),
     )

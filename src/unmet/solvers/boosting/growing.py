@@ -14,7 +14,6 @@ from scipy import sparse
 from unmet.arrays import Array, Features
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.rows import Rows
-from unmet.solvers import constants
 from unmet.solvers.boosting.leaves import Index, Single, read_objective
 from unmet.solvers.exact.features import RowGroups, groups_of
 
@@ -62,7 +61,7 @@ class BoostingSettings:
             "objective": "none",
             "metric": "none",
             "learning_rate": self.learning_rate,
-            "num_leaves": min(leaves, constants.MAX_LEAVES),
+            "num_leaves": min(leaves, 131_072),
             "max_depth": -1 if self.max_depth is None else self.max_depth,
             "min_data_in_leaf": self.min_samples_leaf,
             "lambda_l2": self.strength,
@@ -222,7 +221,7 @@ class Grower:
         self.n_trees += 1
         if self._groups is not None and self._distinct is not None:
             return self._walk(self._distinct)[self._groups[1]]
-        if self._features.shape[0] <= constants.FEW_ROWS:
+        if self._features.shape[0] <= 4000:  # they walk faster than LightGBM writes a tree down
             return self._walk(self._features)
         return self._locate()
 
@@ -265,7 +264,7 @@ class Grower:
         value = output[order]
         leaf: Index = order[np.searchsorted(0.5 * (value[1:] + value[:-1]), change)]
         reach = max(float(np.abs(self._scores).max()), float(np.abs(value).max()))
-        equal = np.diff(value) <= constants.SAME_LEAF * reach
+        equal = np.diff(value) <= 1e-12 * reach
         if equal.any():  # such as leaves in which all rows lie on one side; these rows must walk
             twin = np.zeros(value.size, dtype=bool)
             twin[order[1:][equal]] = twin[order[:-1][equal]] = True

@@ -5,8 +5,7 @@ A sum of hinges with kinks at r_k, slopes −b_k below and a_k above, has at t t
     Σ_{r_k < t} a_k − Σ_{r_k > t} b_k  =  Σ_{r_k < t} (a_k + b_k) − B,    B = Σ_k b_k,
 
 so it is least where the running sum of a + b over the sorted kinks reaches B: at one kink, or
-between two neighbours if the sum equals B after the first of them. Squared distances to bands have
-a slope that is itself piecewise linear, and the same running sums give its zero.
+between two neighbours if the sum equals B after the first of them.
 
 Sorted once by leaf and position, one running sum serves all leaves.
 """
@@ -15,7 +14,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,37 +25,14 @@ from unmet.costs import HingeCost, SquaredError
 from unmet.costs.hinge import Kinks
 from unmet.errors import SolverFailure
 from unmet.rows import Rows
-from unmet.solvers import constants
 from unmet.solvers.losses import Loss, SquaredLoss, Units, loss_of, loss_of_kinks
 
 Index = NDArray[np.integer]
 Single = NDArray[np.float32]
 
-_ROUNDING = 1e-10  # a slope this small, as a share of all slopes of the leaf, is zero
 
-
-@dataclass(frozen=True)
-class Intervals:
-    """Where the cost of each leaf is least; ends may be infinite.
-
-    Attributes
-    ----------
-    low, high : ndarray of shape (n_leaves,)
-    """
-
-    low: Array
-    high: Array
-
-    def nearest_to_zero(self) -> Array:
-        """Move no decision further than it must."""
-        return np.minimum(np.maximum(self.low, 0.0), self.high)
-
-    def middle(self) -> Array:
-        """Halfway between two ends, or the finite one of them."""
-        low = np.where(np.isfinite(self.low), self.low, self.high)
-        high = np.where(np.isfinite(self.high), self.high, self.low)
-        middle = 0.5 * low + 0.5 * high
-        return np.where(np.isfinite(middle), middle, 0.0)
+Intervals: TypeAlias = tuple[Array, Array]
+"""Where the cost of each leaf is least, from low to high; ends may be infinite."""
 
 
 def small(leaf: Index, n_leaves: int) -> Index:
@@ -96,65 +73,14 @@ def hinge_minimisers(
         all_below = np.bincount(leaf, below, n_leaves)
     before = np.concatenate([[0.0], running])[end - count]
     total = np.concatenate([[0.0], running])[end] - before
-    slack = _ROUNDING * total
+    slack = 1e-10 * total  # a slope this small is zero
     first = np.searchsorted(running, before + all_below - slack, side="left")
     last = np.searchsorted(running, before + all_below + slack, side="right")
     at = position[order[np.minimum(np.stack([first, last]), leaf.size - 1)]]
     # Where nothing costs below, or nothing above, one end lies at infinity.
     low = np.where(all_below <= slack, -np.inf, at[0])
     high = np.where(total - all_below <= slack, np.inf, at[1])
-    return Intervals(low, high)
-
-
-def square_minimisers(
-    bottom: Array, top: Array, weight: Array, leaf: Index, n_leaves: int
-) -> Intervals:
-    """Minimise Σ w · (distance of t to [bottom, top])² in each leaf.
-
-    Half its slope is Σ w (t − top)⁺ − Σ w (bottom − t)⁺ = constant + steepness · t: on the far left
-    with steepness Σ w, which every bottom lowers by its weight and every top raises.
-    """
-    position = np.concatenate([bottom, top])
-    both = np.concatenate([leaf, leaf])
-    order = order_within(both, position)
-    point, owner = position[order], both[order]
-    change = np.concatenate([-weight, weight])[order]
-    end = np.cumsum(np.bincount(both, minlength=n_leaves))
-    start = np.concatenate([[0], end[:-1]])
-    # Coefficients to the left of each point: those at the far left, and all changes before it.
-    steepness = _before(change, start, owner) + np.bincount(leaf, weight, n_leaves)[owner]
-    constant = -_before(change * point, start, owner)
-    constant -= np.bincount(leaf, weight * bottom, n_leaves)[owner]
-    slope = constant + steepness * point
-    spread = np.bincount(both, np.concatenate([weight, weight]) * np.abs(position), n_leaves)
-    slack = _ROUNDING * spread[owner]
-    ends = []
-    for reached in (slope >= -slack, slope > slack):
-        index = start + np.bincount(owner[~reached], minlength=n_leaves)
-        ends.append(_zero(np.minimum(index, end - 1), start, point, constant, steepness))
-    return Intervals(ends[0], np.maximum(*ends))
-
-
-def _zero(index: Index, start: Index, point: Array, constant: Array, steepness: Array) -> Array:
-    """Zero of the slope on the piece that ends at the points of `index`."""
-    previous = point[np.maximum(index - 1, start)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        zero = -constant[index] / steepness[index]
-    zero = np.where(np.isfinite(zero), zero, point[index])
-    return np.clip(zero, previous, point[index])
-
-
-def _before(change: Array, start: Index, owner: Index) -> Array:
-    """Sum up what stands before each entry in its leaf."""
-    running = np.concatenate([[0.0], np.cumsum(change)])
-    return np.asarray(running[:-1] - running[start][owner])
-
-
-def mean_minimisers(position: Array, weight: Array, leaf: Index, n_leaves: int) -> Intervals:
-    """Minimise Σ w (t − position)² in each leaf: weighted means."""
-    total = np.bincount(leaf, weight, n_leaves)
-    mean = np.bincount(leaf, weight * position, n_leaves) / np.where(total > 0, total, 1.0)
-    return Intervals(mean, mean)
+    return low, high
 
 
 # --- Best values of leaves for a cost of which only values are known.
@@ -165,28 +91,6 @@ def mean_minimisers(position: Array, weight: Array, leaf: Index, n_leaves: int) 
 # smooth. What is returned is the best value that was tried; the first of them is 0, so no leaf is
 # ever made worse, and a leaf that cannot be made better does not move. About 50 evaluations of all
 # rows.
-
-_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
-_SEARCH_ROUNDING = 1e-12
-
-
-class _Best:
-    """The best value of each leaf so far."""
-
-    def __init__(self, price: Callable[[Array], Array], n_leaves: int) -> None:
-        self._evaluate = price
-        self.value = np.zeros(n_leaves)
-        self.cost = price(self.value)
-
-    def offer(self, value: Array) -> Array:
-        """Evaluate one value per leaf, and keep those that cost less by more than rounding."""
-        cost = self._evaluate(value)
-        with np.errstate(invalid="ignore"):
-            better = cost < self.cost - _SEARCH_ROUNDING * np.abs(self.cost)
-        better |= np.isinf(self.cost) & np.isfinite(cost)
-        self.value = np.where(better, value, self.value)
-        self.cost = np.where(better, cost, self.cost)
-        return cost
 
 
 def search_minimisers(
@@ -204,43 +108,44 @@ def search_minimisers(
         To which leaf each of them belongs; none is without any.
     n_leaves : int
     """
-    order = order_within(leaf, ends)
-    point = ends[order]
+    best = np.zeros(n_leaves)
+    least = price(best)
+
+    def offer(value: Array) -> Array:
+        """Evaluate one value per leaf, and keep those that cost less by more than rounding."""
+        nonlocal best, least
+        cost = price(value)
+        with np.errstate(invalid="ignore"):
+            better = cost < least - 1e-12 * np.abs(least)
+        better |= np.isinf(least) & np.isfinite(cost)
+        best, least = np.where(better, value, best), np.where(better, cost, least)
+        return cost
+
+    point, leaves = ends[order_within(leaf, ends)], np.arange(n_leaves)
     end = np.cumsum(np.bincount(leaf, minlength=n_leaves))
-    low: Index = np.concatenate([[0], end[:-1]])
-    high: Index = end - 1
-    best = _Best(price, n_leaves)
-    for _ in range(constants.SEARCH_ROUNDS):
-        low, high = _narrow(best, point, low, high)
-    _golden_section(best, point[low], point[high])
-    return best.value
-
-
-def _narrow(best: _Best, point: Array, low: Index, high: Index) -> tuple[Index, Index]:
-    """Try points between two of them, and return the neighbours of the cheapest."""
-    share = np.linspace(0.0, 1.0, constants.CANDIDATES)[:, np.newaxis]
-    index: NDArray[np.intp] = np.rint(low + share * (high - low)).astype(np.intp)
-    costs = np.array([best.offer(point[each]) for each in index])
-    cheapest = np.argmin(costs, axis=0)
-    leaves = np.arange(low.size)
-    at = index[cheapest, leaves]
-    before = index[np.maximum(cheapest - 1, 0), leaves]
-    after = index[np.minimum(cheapest + 1, constants.CANDIDATES - 1), leaves]
-    # Of few points some are candidates twice: their neighbours are the points next to them.
-    return np.maximum(np.minimum(before, at - 1), low), np.minimum(np.maximum(after, at + 1), high)
-
-
-def _golden_section(best: _Best, low: Array, high: Array) -> None:
-    """Shrink all brackets at once."""
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = best.offer(left), best.offer(right)
-    for _ in range(constants.SECTIONS):
+    first: Index = np.concatenate([[0], end[:-1]])
+    last: Index = end - 1
+    for _ in range(2):
+        share = np.linspace(0.0, 1.0, 17)[:, np.newaxis]
+        index: NDArray[np.intp] = np.rint(first + share * (last - first)).astype(np.intp)
+        cheapest = np.argmin([offer(point[each]) for each in index], axis=0)
+        at = index[cheapest, leaves]
+        before = index[np.maximum(cheapest - 1, 0), leaves]
+        after = index[np.minimum(cheapest + 1, 16), leaves]
+        # Of few points some are candidates twice: their neighbours are the points next to them.
+        first = np.maximum(np.minimum(before, at - 1), first)
+        last = np.minimum(np.maximum(after, at + 1), last)
+    low, high, golden = point[first], point[last], 0.5 * (np.sqrt(5.0) - 1.0)
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left, at_right = offer(left), offer(right)
+    for _ in range(16):
         lower = at_left <= at_right
         low, high = np.where(lower, low, left), np.where(lower, right, high)
-        new = np.where(lower, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
-        at_new = best.offer(new)
+        new = np.where(lower, high - golden * (high - low), low + golden * (high - low))
+        at_new = offer(new)
         left, right = np.where(lower, new, right), np.where(lower, left, new)
         at_left, at_right = np.where(lower, at_new, at_right), np.where(lower, at_left, at_new)
+    return best
 
 
 # --- What a cost tells the boosting: gradients to grow trees on, and the best values of leaves.
@@ -274,12 +179,15 @@ class Objective(ABC):
 
     def minimisers(self, decision: Array, leaf: Index, n_leaves: int) -> Array:
         """By how much the decisions of each leaf should change, no more than needed."""
-        return self.intervals(decision, leaf, n_leaves).nearest_to_zero()
+        low, high = self.intervals(decision, leaf, n_leaves)
+        return np.minimum(np.maximum(low, 0.0), high)
 
     def start(self) -> float:
         """Give the one decision for all rows that costs least; the middle, if there are many."""
         nothing, one = np.zeros(self.weight.size), np.zeros(self.weight.size, dtype=np.uint8)
-        return float(self.intervals(nothing, one, 1).middle()[0])
+        ends = np.concatenate(self.intervals(nothing, one, 1))
+        finite = ends[np.isfinite(ends)]
+        return float(finite.mean()) if finite.size else 0.0
 
     def mean_cost(self, decision: Array) -> float:
         """Weighted mean of the cost, in its own units."""
@@ -295,8 +203,10 @@ def read_objective(rows: Rows) -> Objective:
     if isinstance(rows.cost, HingeCost):
         factor = 1.0 if share is None else weight  # slopes of all rows stay one number
         return HingeObjective(rows.cost.kinks(rows.observation, rows.band, factor))
-    kind = SquareObjective if isinstance(rows.cost, SquaredError) else ValueObjective
-    return kind(rows, weight)
+    without_width = rows.band is None or not np.any(rows.band.width)
+    if isinstance(rows.cost, SquaredError) and without_width:
+        return SquareObjective(rows, weight)
+    return ValueObjective(rows, weight)
 
 
 class HingeObjective(Objective):
@@ -353,29 +263,27 @@ class HingeObjective(Objective):
 
 
 class SquareObjective(Objective):
-    """Squared distance to bands; its leaves are exact."""
+    """Squared distance to the truth; its leaves are weighted means."""
 
     def __init__(self, rows: Rows, weight: Array) -> None:
         loss = loss_of([replace(rows, share=weight)], [Units()])
         super().__init__(loss, weight)
         assert isinstance(loss, SquaredLoss)
-        ((bottom, top, _, _),) = loss.tiers
-        self._bottom, self._top = bottom[0], top[0]
+        self._truth = loss.tiers[0].bottom[0]
         # Float32 holds gradients in units of what remains at the start, whatever the data's are.
-        start = self.start()
-        self._unit = float(np.abs(start - np.clip(start, self._bottom, self._top)).mean()) or 1.0
+        self._unit = float(np.abs(self.start() - self._truth).mean()) or 1.0
 
     def gradient(self, decision: Array) -> Single:
-        """Signed distance to the band."""
+        """Signed distance to the truth."""
         slope = self.loss.slope(decision[np.newaxis])[0]
         return np.asarray(0.5 * slope / self._unit, dtype=np.float32)
 
     def intervals(self, decision: Array, leaf: Index, n_leaves: int) -> Intervals:
-        """Means, or with a band the zero of a piecewise-linear slope."""
-        owner, bottom = small(leaf, n_leaves), self._bottom - decision
-        if not np.any(self._top > self._bottom):
-            return mean_minimisers(bottom, self.weight, owner, n_leaves)
-        return square_minimisers(bottom, self._top - decision, self.weight, owner, n_leaves)
+        """Means."""
+        owner, rest = small(leaf, n_leaves), self._truth - decision
+        total = np.bincount(owner, self.weight, n_leaves)
+        mean = np.bincount(owner, self.weight * rest, n_leaves) / np.where(total > 0, total, 1.0)
+        return mean, mean
 
 
 class ValueObjective(Objective):
@@ -394,7 +302,7 @@ class ValueObjective(Objective):
         everywhere, one = np.full(rows.n_rows, centre), np.zeros(rows.n_rows, dtype=np.intp)
         self._start = centre + float(self.minimisers(everywhere, one, 1)[0])
         spread = np.mean([np.abs(end - self._start).mean() for end in self._ends])
-        half = constants.DIFFERENCE_WIDTH * float(spread) or 1e-6 * max(abs(self._start), 1.0)
+        half = 0.1 * float(spread) or 1e-6 * max(abs(self._start), 1.0)
         self._box, self._unit = np.array([2.0 * half]), 1.0
         steepness = float(np.abs(self.gradient(np.full(rows.n_rows, self._start))).mean())
         self._unit = steepness or 1.0
@@ -428,4 +336,4 @@ class ValueObjective(Objective):
 
         ends = np.concatenate([end - decision for end in self._ends])
         best = search_minimisers(price, ends, np.tile(owner, len(self._ends)), n_leaves)
-        return Intervals(best, best)
+        return best, best

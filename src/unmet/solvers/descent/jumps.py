@@ -16,7 +16,6 @@ from unmet.costs.jump import JumpCost
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
 from unmet.errors import SolverFailure, Unsupported
 from unmet.rows import Rows
-from unmet.solvers import constants
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.losses import Scratch, Units, loss_of
 from unmet.solvers.problem import HingeProblem, Solution
@@ -28,7 +27,6 @@ from unmet.solvers.problem import HingeProblem, Solution
 # of equal rows a decision of its own, each group is such a sum, and the coefficients follow from
 # the decisions.
 
-_RANK = 1e-9
 # A decision that rounding lifts above its t is too late: shares of the size by which to lower it.
 _SLACKS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
 
@@ -91,11 +89,11 @@ def solve_sweep(rows: Rows, *, fit_intercept: bool = True) -> Solution | None:
 def _groups(features: Features, fit_intercept: bool) -> tuple[Array, NDArray[np.intp]] | None:
     """Distinct rows and the place of each row among them, if each may decide for itself."""
     n_features = features.shape[1]
-    if n_features > constants.MAX_GROUPS:
+    if n_features > 1000:  # the rank of more takes too long
         return None
     dense = features if isinstance(features, np.ndarray) else features.toarray()
     # so many distinct rows as parameters can be told apart, and no more
-    if len(np.unique(dense[: 4 * constants.MAX_GROUPS], axis=0)) > n_features + fit_intercept:
+    if len(np.unique(dense[:4000], axis=0)) > n_features + fit_intercept:
         return None
     distinct, place = np.unique(dense, axis=0, return_inverse=True)
     if len(distinct) > n_features + fit_intercept:
@@ -103,7 +101,7 @@ def _groups(features: Features, fit_intercept: bool) -> tuple[Array, NDArray[np.
     matrix = np.column_stack([distinct, np.ones(len(distinct))]) if fit_intercept else distinct
     size = np.abs(matrix).max(axis=0)
     scaled = matrix / np.where(size > 0, size, 1.0)
-    independent = np.linalg.matrix_rank(scaled, tol=_RANK) == len(distinct)
+    independent = np.linalg.matrix_rank(scaled, tol=1e-9) == len(distinct)
     return (distinct, place.ravel().astype(np.intp)) if independent else None
 
 
@@ -182,7 +180,7 @@ class _Problem:
         self.centre, self.scale = mean, np.where(constant, 1.0, deviation)
         self.units = Units.of(rows, "standard")
         self.loss, self.scratch = loss_of([rows], [self.units]), Scratch()
-        self.width = constants.BOX_RESOLVED * rows.n_rows**-constants.BOX_ROOT
+        self.width = 0.8 * rows.n_rows**-0.2  # of the last box, in spreads
         # λ θ², in the units of the scaled cost
         factor = self.units.unit / self.scale
         self.penalty = ridge * factor**2 / (self.units.unit * self.units.steepness)
@@ -190,11 +188,11 @@ class _Problem:
     def starts(self) -> Iterator[Array]:
         """Best constant decision, and quantile lines."""
         yield self._constant()
-        most = min(self.rows.n_rows, constants.START_ROWS)
+        most = min(self.rows.n_rows, 20_000)  # a start need not be exact
         index = np.unique(np.linspace(0, self.rows.n_rows - 1, most).astype(np.intp))
         some = self.rows.take(index)
         top = some.cost.align(0.0, some.observation, some.band).top
-        for level in constants.START_LEVELS:
+        for level in (0.03, 0.1, 0.25, 0.5, 0.8):  # they differ in how much they risk
             kinks = replace(some, observation=top, cost=Newsvendor.at_level(level), band=None)
             line = HingeProblem(some.features, kinks.kinks(), self.fit_intercept)
             found = solve_exact(line, tolerance=1e-4)
@@ -203,7 +201,7 @@ class _Problem:
     def narrow(self, start: Array) -> Array:
         """Follow the smoothed cost through boxes that shrink."""
         point = start
-        for factor in constants.BOX_WIDTHS:
+        for factor in (2.0, 1.4, 1.0):
             with np.errstate(over="ignore", invalid="ignore"):
                 found = minimize(
                     self._evaluate,
@@ -211,7 +209,7 @@ class _Problem:
                     (factor * self.width,),
                     jac=True,
                     method="L-BFGS-B",
-                    options={"maxiter": constants.BOX_STEPS, "ftol": 1e-7},
+                    options={"maxiter": 80, "ftol": 1e-7},
                 )
             if np.isfinite(found.fun) and np.isfinite(found.x).all():
                 point = found.x

@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unmet.arrays import Array, Features
-from unmet.solvers import constants
 from unmet.solvers.losses import Floats, ScalingName, Scratch, Units
+
+ROWS_AT_A_TIME = 1 << 13
+"""Rows that are decided at a time: each takes as much memory as there are units."""
 
 # --- What a hidden unit does to its input, and the slope of that.
 
@@ -392,8 +394,8 @@ class Network:
         parameters = self.parameters[np.newaxis].astype(np.float64)
         networks = Networks(self.layout, self.activation)
         decisions = np.empty(features.shape[0])
-        for start in range(0, decisions.size, constants.ROWS_AT_A_TIME):
-            part = slice(start, start + constants.ROWS_AT_A_TIME)
+        for start in range(0, decisions.size, ROWS_AT_A_TIME):
+            part = slice(start, start + ROWS_AT_A_TIME)
             inputs = self.features.dense(features[part], parameters.dtype).T
             decisions[part] = networks.decide(parameters, np.ascontiguousarray(inputs))[0]
         return self.target.decisions(decisions)

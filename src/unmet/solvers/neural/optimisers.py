@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from scipy.optimize import OptimizeResult, minimize
 
 from unmet.arrays import Array
 from unmet.rows import Rows
-from unmet.solvers import constants
 from unmet.solvers.exact.features import groups_of
 from unmet.solvers.losses import Floats, Index, Loss, ScalingName, Scratch
 from unmet.solvers.neural.networks import ActivationName, Networks
@@ -72,11 +71,17 @@ class NetworkOptions:
         return 0.5 * (1 + np.cos(np.pi * progress)) if self.schedule == "cosine" else 1.0
 
 
-class Monitoring(Protocol):
-    """Looks at networks now and then, and says which of them need not go on."""
+Look: TypeAlias = Callable[[Index, Floats], Mask]
+"""Numbers and parameters of some networks → whether each of them may stop."""
 
-    def look(self, names: Index, parameters: Floats) -> Mask:
-        """Whether each network may stop."""
+LOOK_INTERVAL = 10
+"""Passes of L-BFGS between two looks at the progress."""
+STAGES = ((0.25, 0.25), (0.08, 0.3), (0.025, 0.45))
+"""Widths of the smoothed cost in the stages of L-BFGS, in spreads, and their shares of passes."""
+STAGE_TOLERANCE = 1e-5
+"""A stage ends when ten passes gain less than this share."""
+FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-7
+"""β₁, β₂ and ε of Adam in Keras, hence in the paper."""
 
 
 # --- The smoothed loss over all rows: what L-BFGS minimises.
@@ -113,7 +118,7 @@ class DistinctRows:
         if groups is not None:
             first, group = groups
             counts = np.bincount(group)
-            if counts.max() * counts.size <= constants.MAX_PADDING * n_rows:
+            if counts.max() * counts.size <= 1.5 * n_rows:  # padded
                 by_group = np.argsort(group, kind="stable")
                 place = np.arange(n_rows) - np.repeat(np.cumsum(counts) - counts, counts)
                 order = np.full((counts.max(), counts.size), n_rows)
@@ -207,8 +212,8 @@ def minimise(
     evaluate: Evaluate,
     start: Floats,
     stages: Sequence[Stage],
-    monitor: Monitoring | None = None,
-    tolerance: float = constants.STAGE_TOLERANCE,
+    monitor: Look | None = None,
+    tolerance: float = STAGE_TOLERANCE,
 ) -> tuple[Floats, Index]:
     """Give the parameters of each network after all stages, and the passes it took.
 
@@ -217,7 +222,7 @@ def minimise(
     evaluate : callable
     start : ndarray of shape (n_networks, n_parameters)
     stages : sequence of Stage
-    monitor : Monitoring, optional
+    monitor : callable, optional
         Asked every ten rounds.
     tolerance : float
         A stage ends early once ten passes gain less than this share.
@@ -228,8 +233,8 @@ def minimise(
         value, gradient = evaluate(moving.trial, moving.width, moving.names)
         moving.evaluate(value, gradient)
         rounds += 1
-        if monitor is not None and rounds % constants.LOOK_INTERVAL == 0 and moving.names.size:
-            moving.release(monitor.look(moving.names, moving.x))
+        if monitor is not None and rounds % LOOK_INTERVAL == 0 and moving.names.size:
+            moving.release(monitor(moving.names, moving.x))
     return moving.answer, moving.passes
 
 
@@ -237,8 +242,8 @@ def minimise_one(
     evaluate: Evaluate,
     start: Floats,
     stages: Sequence[Stage],
-    monitor: Monitoring | None = None,
-    tolerance: float = constants.STAGE_TOLERANCE,
+    monitor: Look | None = None,
+    tolerance: float = STAGE_TOLERANCE,
 ) -> tuple[Floats, Index]:
     """Do the same for a single network with SciPy's L-BFGS, which has less to do between passes.
 
@@ -253,7 +258,7 @@ def minimise_one(
             return float(value[0]), gradient[0].astype(np.float64)
 
         pause: Any = _Pause(monitor, tolerance)
-        limits: Any = {"maxfun": most, "maxcor": constants.MEMORY_ALONE}
+        limits: Any = {"maxfun": most, "maxcor": 20}
         limits |= {"ftol": 0.0, "gtol": 1e-9}
         found = minimize(objective, x, jac=True, method="L-BFGS-B", callback=pause, options=limits)
         passes += found.nfev
@@ -267,20 +272,20 @@ def minimise_one(
 class _Pause:
     """Asks the monitor, and looks at the progress, every ten iterations of SciPy."""
 
-    def __init__(self, monitor: Monitoring | None, tolerance: float) -> None:
+    def __init__(self, monitor: Look | None, tolerance: float) -> None:
         self._monitor, self._tolerance = monitor, tolerance
         self._calls, self._mark = 0, np.inf
         self.stopped = False
 
     def __call__(self, intermediate_result: OptimizeResult) -> None:
         self._calls += 1
-        if self._calls % constants.LOOK_INTERVAL:
+        if self._calls % LOOK_INTERVAL:
             return
         value = float(intermediate_result.fun)
         gain, self._mark = self._mark - value, value
         if self._monitor is not None:
             alone, point = np.zeros(1, dtype=np.intp), intermediate_result.x[np.newaxis]
-            self.stopped = bool(self._monitor.look(alone, point)[0])
+            self.stopped = bool(self._monitor(alone, point)[0])
         if self.stopped or gain <= self._tolerance * abs(value):
             raise StopIteration
 
@@ -312,7 +317,7 @@ class _Moving:
         self._fresh = np.ones(n_networks, dtype=bool)
         self._scale = np.full(n_networks, np.nan)
         # Steps, the changes of the gradient along them, and the inverses of their products.
-        self._history: deque[tuple[Array, ...]] = deque(maxlen=constants.MEMORY)
+        self._history: deque[tuple[Array, ...]] = deque(maxlen=12)
 
     @property
     def width(self) -> Array:
@@ -324,11 +329,11 @@ class _Moving:
         """Accept the trials or change their steps, then propose the next trials."""
         self._used += 1
         along = np.vecdot(gradient, self._direction)
-        noise = constants.VALUE_NOISE * np.abs(self._value)
-        lower = value <= self._value + constants.DECREASE * self._step * self._slope + noise
+        noise = 1e-6 * np.abs(self._value)  # values come in float32
+        lower = value <= self._value + 1e-4 * self._step * self._slope + noise
         lower &= np.isfinite(value)
-        flat = along >= constants.CURVATURE * self._slope
-        lost = self._searched >= constants.LONGEST_SEARCH
+        flat = along >= 0.9 * self._slope
+        lost = self._searched >= 12
         accepted = self._fresh | (lower & (flat | lost))
         self._bisect(accepted, lower)
         self._move(accepted, value, gradient)
@@ -349,7 +354,7 @@ class _Moving:
             if name not in _FIXED:
                 setattr(self, name, value[stay])
         pairs = [tuple(part[stay] for part in pair) for pair in self._history]
-        self._history = deque(pairs, constants.MEMORY)
+        self._history = deque(pairs, 12)
 
     def _bisect(self, accepted: Mask, lower: Mask) -> None:
         """Halve the interval of steps of those not accepted, or double the step without end."""
@@ -414,7 +419,7 @@ class _Moving:
     def _advance(self, accepted: Mask, stuck: Mask) -> None:
         """Send networks to their next stage, or home."""
         tired = self._used >= self._limits[self._stage]
-        look = (self._used % constants.LOOK_INTERVAL == 0) & accepted
+        look = (self._used % LOOK_INTERVAL == 0) & accepted
         if look.any():
             gain = self._mark - self._value
             tired |= look & (gain <= self._tolerance * np.abs(self._value))
@@ -443,12 +448,12 @@ class _Moving:
 
 def block_rows(n_features: int) -> int:
     """Rows put in order at a time: an epoch's copy of large data would be large too."""
-    return max(constants.BLOCK_NUMBERS // max(n_features, 1), 1)
+    return max((1 << 22) // max(n_features, 1), 1)
 
 
 def start_correction(steps: int) -> float:
     """Give the factor of the learning rate that makes up for moments that begin at 0."""
-    second, first = constants.SECOND_DECAY**steps, constants.FIRST_DECAY**steps
+    second, first = SECOND_DECAY**steps, FIRST_DECAY**steps
     return float(np.sqrt(1 - second) / (1 - first))
 
 
@@ -473,14 +478,14 @@ class Moments:
         """
         self.steps += 1
         part = scratch.like("part", gradient)
-        self.mean *= constants.FIRST_DECAY
-        self.mean += np.multiply(gradient, 1 - constants.FIRST_DECAY, out=part)
-        self.square *= constants.SECOND_DECAY
+        self.mean *= FIRST_DECAY
+        self.mean += np.multiply(gradient, 1 - FIRST_DECAY, out=part)
+        self.square *= SECOND_DECAY
         gradient *= gradient
-        gradient *= 1 - constants.SECOND_DECAY
+        gradient *= 1 - SECOND_DECAY
         self.square += gradient
         np.sqrt(self.square, out=gradient)
-        gradient += constants.EPSILON
+        gradient += EPSILON
         np.divide(self.mean, gradient, out=gradient)
         gradient *= rate * gradient.dtype.type(start_correction(self.steps))
         parameters -= gradient
@@ -560,7 +565,7 @@ def train_adam(
     parameters: Floats,
     learning_rate: Array,
     options: NetworkOptions,
-    monitor: Monitoring | None = None,
+    monitor: Look | None = None,
 ) -> tuple[Floats, Index]:
     """Parameters of each network after its last epoch, and how many epochs it went.
 
@@ -586,7 +591,7 @@ def train_adam(
             break
         if monitor is not None:
             names = np.flatnonzero(going)
-            done = names[monitor.look(names, parameters[names])]
+            done = names[monitor(names, parameters[names])]
             going[done], epochs[done] = False, epoch + 1
             if not going.any():
                 break
@@ -595,5 +600,4 @@ def train_adam(
 
 def smoothing_width(progress: float) -> float:
     """Width by which a cost is smoothed that gives no slopes, in units of the spread."""
-    first, last = constants.SMOOTHING_ENDS
-    return float(first * (last / first) ** progress)
+    return float(0.3 * (0.01 / 0.3) ** progress)

@@ -13,10 +13,18 @@ from unmet.arrays import Array, Features
 from unmet.costs import HingeCost
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.rows import Rows
-from unmet.solvers import constants
 from unmet.solvers.losses import Floats, Index, Loss, Units, loss_kind, loss_of
-from unmet.solvers.neural.networks import FeatureScaling, Network, NetworkLayout, Networks, glorot
+from unmet.solvers.neural.networks import (
+    ROWS_AT_A_TIME,
+    FeatureScaling,
+    Network,
+    NetworkLayout,
+    Networks,
+    glorot,
+)
 from unmet.solvers.neural.optimisers import (
+    LOOK_INTERVAL,
+    STAGES,
     DistinctRows,
     Mask,
     MiniBatches,
@@ -170,13 +178,13 @@ def outcome(
     # Cost of the first decisions, or of deciding the same everywhere if that is more.
     constant = np.full(rows.n_rows, units.centre)
     start = max(rows.mean_cost(constant), rows.mean_cost(first))
-    diverged = not cost <= start + (constants.WORST_COST - 1) * abs(start) + 1e-6 * scale
+    diverged = not cost <= start + abs(start) + 1e-6 * scale
     remedy = "solver 'lbfgs' needs other data or a penalty"
     if options.solver == "adam":
         remedy = f"learning_rate must be smaller, got {task.learning_rate:g}"
         # Steps may be so long that units are stuck: huge weights, or one decision for all.
         same = float(np.ptp(decision)) <= 1e-9 * units.unit
-        stuck = same and task.learning_rate > constants.LONG_RATE and not task.strength
+        stuck = same and task.learning_rate > 0.1 and not task.strength
         diverged |= cost > 0 and (stuck or is_huge(network))
     if diverged:
         costs = f"mean cost {start:.4g} at the start, {cost:.4g} at the end"
@@ -190,7 +198,7 @@ def outcome(
 
 def is_huge(network: Network) -> bool:
     """Whether a network has weights that no scaled features need."""
-    return float(np.abs(network.parameters).max()) > constants.HUGE_WEIGHT
+    return float(np.abs(network.parameters).max()) > 1000
 
 
 def train(
@@ -243,7 +251,7 @@ def train(
 
 def _chunks(group: list[int], tasks: Sequence[Task], n_each: int) -> list[list[int]]:
     """Split a group into chunks that the cache can hold, of streams with equally many networks."""
-    size = max(constants.CHUNK_NUMBERS // max(n_each, 1), 1)
+    size = max(2_000_000 // max(n_each, 1), 1)
     streams: dict[Hashable, list[int]] = defaultdict(list)
     for place in group:
         streams[tasks[place].stream()].append(place)
@@ -291,8 +299,8 @@ class _Inputs:
         if self.distinct is not None:
             return networks.decide(parameters, self.distinct.inputs)[:, self.distinct.place]
         decisions = np.empty((len(parameters), self.n_rows), dtype=parameters.dtype)
-        for start in range(0, self.n_rows, constants.ROWS_AT_A_TIME):
-            rows = np.arange(start, min(start + constants.ROWS_AT_A_TIME, self.n_rows))
+        for start in range(0, self.n_rows, ROWS_AT_A_TIME):
+            rows = np.arange(start, min(start + ROWS_AT_A_TIME, self.n_rows))
             inputs = np.ascontiguousarray(self.gather(rows).T)
             decisions[:, rows] = networks.decide(parameters, inputs)
         return decisions
@@ -341,11 +349,12 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
             assert stopping.rows is not None
             features = inputs.scaling.dense(stopping.rows.features, dtype)
             loss = loss_of([stopping.rows] * len(tasks), units, dtype)
-        interval = constants.LOOK_INTERVAL if options.solver == "lbfgs" else 1
+        interval = LOOK_INTERVAL if options.solver == "lbfgs" else 1
         patience = -(-stopping.patience // interval)
         columns = np.ascontiguousarray(features.T)
-        progress = Progress(len(tasks), patience, stopping.tolerance)
-        monitor = EarlyStopping(networks, columns, loss, progress)
+        how = len(tasks), patience, stopping.tolerance
+        monitor = BestSoFar(networks, columns, loss, *how)
+    look = None if monitor is None else monitor.look
     with np.errstate(over="ignore", invalid="ignore"):
         if inputs.distinct is not None:
             loss = evaluated(tasks).rows(inputs.distinct.order)
@@ -354,11 +363,10 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
             )
             unit = 1.0 if options.scaling == "standard" else 0.2  # a range is about five spreads
             stages = [
-                (width * unit, max(round(share * options.epochs), 1))
-                for width, share in zip(constants.STAGE_WIDTHS, constants.STAGE_SHARES, strict=True)
+                (width * unit, max(round(share * options.epochs), 1)) for width, share in STAGES
             ]
             move = minimise_one if len(start) == 1 else minimise
-            parameters, epochs = move(evaluate, start, stages, monitor)
+            parameters, epochs = move(evaluate, start, stages, look)
             if monitor is not None:  # Adam's last epoch has been looked at
                 monitor.look(np.arange(len(parameters)), parameters)
         else:
@@ -374,7 +382,7 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
                 mask,
             )
             rates = np.array([task.learning_rate for task in tasks])
-            parameters, epochs = train_adam(batches, start, rates, options, monitor)
+            parameters, epochs = train_adam(batches, start, rates, options, look)
         if monitor is not None:
             parameters = monitor.parameters.astype(dtype)
         if inputs.distinct is not None:
@@ -397,7 +405,7 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
                     before[row],
                     after[row],
                     squares=float(weights @ weights),
-                    best=None if monitor is None else float(monitor.progress.best[row]),
+                    best=None if monitor is None else float(monitor.cost[row]),
                     epochs=int(epochs[row]),
                 )
             )
@@ -415,7 +423,7 @@ def _is_free(task: Task, units: Units) -> bool:
     return bool(cost <= 1e-12 * units.unit * units.steepness)
 
 
-class EarlyStopping:
+class BestSoFar:
     """Remembers the parameters of each network that were best on its validation rows.
 
     Parameters
@@ -424,27 +432,6 @@ class EarlyStopping:
     inputs : ndarray of shape (n_features, n_rows)
     loss : Loss
         Of these rows: insensitive to a band, or realised where their truth is known.
-    progress : Progress
-    """
-
-    def __init__(self, networks: Networks, inputs: Floats, loss: Loss, progress: Progress) -> None:
-        self._networks, self._inputs, self._loss = networks, inputs, loss
-        self.progress = progress
-        self.parameters = np.zeros((progress.best.size, networks.layout.n_parameters))
-
-    def look(self, names: Index, parameters: Floats) -> Mask:
-        """Whether each of these networks may stop."""
-        decision = self._networks.decide(parameters.astype(self._inputs.dtype), self._inputs)
-        better = self.progress.hear(names, self._loss.sets(names).value(decision))
-        self.parameters[names[better]] = parameters[better]
-        return self.progress.stops(names)
-
-
-class Progress:
-    """The least cost of each network on rows not trained on, and how long ago that was.
-
-    Parameters
-    ----------
     n_networks : int
     patience : int
         Looks without improvement after which a network may stop.
@@ -452,22 +439,31 @@ class Progress:
         Share by which the cost must fall to count as an improvement.
     """
 
-    def __init__(self, n_networks: int, patience: int, tolerance: float) -> None:
+    def __init__(
+        self,
+        networks: Networks,
+        inputs: Floats,
+        loss: Loss,
+        n_networks: int,
+        patience: int,
+        tolerance: float,
+    ) -> None:
+        self._networks, self._inputs, self._loss = networks, inputs, loss
         self._patience, self._tolerance = patience, tolerance
         self._waited = np.zeros(n_networks, dtype=np.intp)
         self._floor = np.full(n_networks, np.inf)
-        self.best = np.full(n_networks, np.inf)
+        self.cost = np.full(n_networks, np.inf)
+        self.parameters = np.zeros((n_networks, networks.layout.n_parameters))
 
-    def hear(self, names: Index, cost: Array) -> Mask:
-        """Take note of the costs of some networks: whether each is the least so far."""
+    def look(self, names: Index, parameters: Floats) -> Mask:
+        """Whether each of these networks may stop: has waited long enough for a lower cost."""
+        decision = self._networks.decide(parameters.astype(self._inputs.dtype), self._inputs)
+        cost = self._loss.sets(names).value(decision)
         cost = np.where(np.isfinite(cost), cost, np.inf)
-        better = cost < self.best[names]
-        self.best[names[better]] = cost[better]
+        better = cost < self.cost[names]
+        self.cost[names[better]] = cost[better]
+        self.parameters[names[better]] = parameters[better]
         clearly = cost < self._floor[names] * (1 - self._tolerance)
         self._floor[names[clearly]] = cost[clearly]
         self._waited[names] = np.where(clearly, 0, self._waited[names] + 1)
-        return np.asarray(better)
-
-    def stops(self, names: Index) -> Mask:
-        """Whether each of these networks has waited long enough."""
         return np.asarray(self._waited[names] >= self._patience)
