@@ -93,7 +93,7 @@ def test_a_rate_that_nothing_tells():
     assert more["order"].sum() > fewer["order"].sum()
     assert more["hidden_demand"].sum() > 0 == fewer["hidden_demand"].sum()
     assert none.panel_.hidden is None
-    assert any("so sales are taken for demand" in note for note in none.notes_)
+    assert any("they are taken for demand" in note for note in none.notes_)
     assert not any("--" in note for note in (*none.notes_, *some.notes_))
     direct = OrderPlan(
         horizon=3, cost=Newsvendor.at_level(0.8), sellout_rate=0.3, model="linear"

@@ -277,8 +277,8 @@ def test_a_sellout_rate_orders_what_it_hides(untold):
     told = OrderPlan(**words, sellout_rate=rate).fit(table)
     flagged = OrderPlan(**words).fit(sales_table(seed=3, n_days=120, ratio=1.05))
     assert nothing.orders().equals(ignoring.orders())
-    assert any("sales are taken for demand" in note for note in ignoring.notes_)
-    assert not any("sales are taken for demand" in note for note in told.notes_)
+    assert any("they are taken for demand" in note for note in ignoring.notes_)
+    assert not any("they are taken for demand" in note for note in told.notes_)
     less, more, whole = (each.orders()["order"].sum() for each in (ignoring, told, flagged))
     assert less < more < less + 2 * (whole - less)  # flags say how much is hidden
     assert told.orders()["hidden_demand"].sum() > 0

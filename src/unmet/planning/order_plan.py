@@ -45,6 +45,7 @@ from unmet.planning.panel_models import (
     TrainingSet,
 )
 from unmet.planning.panel_models import drivers as drivers_of
+from unmet.planning.stockouts import infer_stockouts
 from unmet.progress import Step, silent
 from unmet.rows import Rows
 from unmet.tables.panel import (
@@ -168,6 +169,9 @@ class OrderPlan(BaseEstimator):
         What `orders` gives.
     demand_ : ndarray of shape (n_series, n_days) or None
         Sales, with the expected demand of days that sold out; None where none were imputed.
+    inferred_ : str
+        Why days are taken as sold out though no column tells, one sentence; empty where they are
+        not.
     overrides_ : Overrides or None
         What changing suggestions has cost or saved, where `fit` was given a log.
     choice_ : ChosenModel
@@ -361,6 +365,14 @@ class OrderPlan(BaseEstimator):
             )
             notes += said
         self.rate_: RateRange | None = read_rate(self.sellout_rate)
+        self.inferred_ = ""
+        if self.panel_.hidden is None and self.rate_ is None:
+            tell(1, 5, "looking for stock-outs in the sales")
+            with one_blas_thread():
+                past = self._history(self.panel_)
+                self.panel_, self.inferred_ = infer_stockouts(
+                    self.panel_, past, self.lead_time + 1, self.random_state
+                )
         self._notes_on_table = tuple(notes)
         self.notes_ = (*self._notes_on_parameters(), *notes)
         if self.panel_.hidden is not None:
@@ -438,7 +450,12 @@ class OrderPlan(BaseEstimator):
         if other.supply is not None and "cost" in changed:
             other.supply = other.supply.replace(holding=None, shortage=None)
         other.cost_ = other.check()
-        other.rate_ = read_rate(other.sellout_rate) if self.panel_.hidden is None else None
+        other.rate_ = read_rate(other.sellout_rate)
+        if other.rate_ is not None and self.inferred_:  # what a user says counts more
+            other.panel_, other.inferred_ = replace(self.panel_, hidden=None, drawn=None), ""
+            other._memo = {}
+        if other.panel_.hidden is not None:
+            other.rate_ = None
         other.notes_ = (*other._notes_on_parameters(), *self._notes_on_table)
         other.overrides_ = None
         with one_blas_thread():
@@ -697,7 +714,7 @@ class OrderPlan(BaseEstimator):
         import polars as pl
 
         series, day, gap = (each[place] for each in self.targets_)
-        history = History(self.panel_, seasons=self.panel_.tells_seasons, country=self.country)
+        history = self._history(self.panel_)
         with one_blas_thread():
             found = drivers_of(self._median, history, series, day, gap)
         return pl.DataFrame({name: np.round(values, 4) for name, values in found.items()})
@@ -763,18 +780,16 @@ class OrderPlan(BaseEstimator):
                 "Nothing says what is there: shelves are taken to be empty; name the column of "
                 "what is left at the end of a period (on_hand=)."
             )
+        if self.inferred_:
+            said.append(self.inferred_)
         if self.rate_ is not None and self.panel_.hidden is not None:
             said.append(
                 f"The sell-out rate is not used: flags or stock tell which {unit} sold out."
             )
-        if self.rate_ is None and self.panel_.hidden is None:
-            instead = (
-                "a column of flags, or of what is left at the end, would tell"
-                if lasts
-                else "if you know about how often you do, say so (sellout_rate=), such as .2"
-            )
+        if lasts and self.panel_.hidden is None:
             said.append(
-                f"Nothing tells which {unit} sold out, so sales are taken for demand; {instead}."
+                f"Nothing tells which {unit} sold out, nor do the sales themselves, so they are "
+                "taken for demand; a column of flags, or of what is left at the end, would tell."
             )
         return said
 
@@ -789,6 +804,9 @@ class OrderPlan(BaseEstimator):
             return None if self.lot is None else float(self.lot)
         values = self.panel_.observed[~np.isnan(self.panel_.observed)]
         return 1.0 if (values == np.round(values)).all() else None
+
+    def _history(self, panel: Panel) -> History:
+        return History(panel, seasons=self.panel_.tells_seasons, country=self.country)
 
     def _training(self, impute: bool = True) -> TrainingSet:
         """Rows of the whole panel to learn from, made once."""
@@ -1056,6 +1074,21 @@ class OrderPlan(BaseEstimator):
         for expected in (decided, usual + hidden):
             refuse_absurd(panel, series, expected, simpler)
         order = self._lots(decided, training)
+        if panel.hidden is None and self.rate_ is None:
+            # what a rate of 30% would ask for: by the quantiles of the same weekdays, at no cost
+            level = float(self.cost_.level)
+            now, then = (
+                self._fit_model("seasonal", True, Newsvendor.at_level(each)).decide(*asked).sum()
+                for each in (level, _observed(level, 0.3))
+            )
+            more = float(order.sum()) * max(float(then / now), 1.0) if now > 0 else 0.0
+            self.notes_ = (
+                f"Nothing tells which {self._unit} sold out, nor do the sales themselves, so they "
+                f"are taken for demand: orders are {order.sum():,.0f} in all, and would be about "
+                f"{more:,.0f} if 30% of the {self._unit} had sold out; if you know about how often "
+                "you do, say so (sellout_rate=), such as .2.",
+                *self.notes_,
+            )
         seen = (~np.isnan(panel.observed)).sum(axis=1)
         based_on = np.where(seen >= 28 // panel.step, "own history", "short history")
         based_on = np.where(seen == 0, "similar series", based_on)

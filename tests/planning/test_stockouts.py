@@ -1,0 +1,93 @@
+"""A plan without flags asks the sales themselves which days sold out."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet import Newsvendor, OrderPlan
+from unmet.data import load_bakery, load_yaz
+from unmet.planning import example
+from unmet.planning.example import DISHES
+
+COST = Newsvendor(3, 1)
+
+
+def planned(table, **parameters):
+    return OrderPlan(horizon=7, cost=COST, model="linear", **parameters).fit(table)
+
+
+def units(plan):
+    return plan.orders()["order"].sum()
+
+
+@pytest.fixture(scope="module")
+def sales():
+    return example().sales.select("date", "dish", "sales", "sold_out")
+
+
+@pytest.fixture(scope="module")
+def demand():
+    """Real demand of a restaurant, uncensored."""
+    open_days = load_yaz().filter(pl.col("is_closed") == 0)
+    return pl.concat(
+        open_days.select("date", pl.lit(dish).alias("dish"), pl.col(dish).alias("sales"))
+        for dish in DISHES
+    )
+
+
+@pytest.fixture(scope="module")
+def asked(sales):
+    return planned(sales.drop("sold_out"))
+
+
+def test_an_order_rule_tells_which_days_sold_out(sales, asked):
+    """The example's sales stop at 1.15 times the mean of four same weekdays."""
+    on_sales, flagged = planned(sales.drop("sold_out"), sellout_rate=0.0), planned(sales)
+    assert units(asked) > units(on_sales) + 0.75 * (units(flagged) - units(on_sales))
+    assert "stop exactly at 1.15 × mean of the last 4 same weekdays" in asked.inferred_
+    assert asked.inferred_ in asked.notes_
+    assert not flagged.inferred_
+
+
+def test_the_corrected_history(sales, asked):
+    found = asked.demand()
+    assert found.columns == ["dish", "date", "sales", "stockout", "demand", "low", "high"]
+    out = found.filter(pl.col("stockout") == 1)
+    assert (out["demand"] >= out["sales"]).all()
+    assert (out["low"] <= out["high"]).all()
+    told = found.filter(pl.col("stockout") == 0)
+    assert (told["demand"] == told["sales"]).all()
+
+
+def test_what_a_user_says_counts_more(asked):
+    told = asked.at(sellout_rate=0.1)
+    assert told.rate_ is not None
+    assert not told.inferred_
+    assert told.panel_.hidden is None
+
+
+def test_uncensored_demand_is_planned_as_it_is(demand):
+    last = demand.filter(pl.col("date").dt.year() == 2015)
+    bakery = load_bakery().filter(pl.col("store") == 2).select("date", "product", sales="demand")
+    bakery = bakery.filter(pl.col("date") > pl.col("date").max() - pl.duration(days=150))
+    for table in (last, bakery):
+        found = planned(table)
+        assert not found.inferred_
+        assert found.panel_.hidden is None
+        assert found.orders().equals(planned(table, sellout_rate=0.0).orders())
+        assert "if 30% of the days had sold out" in found.notes_[0]
+
+
+def test_a_limit_that_never_moves_is_seen_by_the_latent_model(demand):
+    limit = pl.col("sales").quantile(0.7).over("dish")
+    found = planned(demand.with_columns(sales=pl.min_horizontal("sales", limit)))
+    assert "pile up at a limit" in found.inferred_
+    assert np.nanmean(found.panel_.hidden) == pytest.approx(0.32, abs=0.05)
+    assert found.orders()["hidden_demand"].sum() > 0
+
+
+def test_quantiles_of_coming_demand(asked):
+    found = asked.quantiles([0.9, 0.5])
+    assert found.columns == ["dish", "date", "demand_q0.9", "demand_q0.5"]
+    assert (found["demand_q0.9"] >= found["demand_q0.5"]).all()
+    assert found.height == asked.orders().height
