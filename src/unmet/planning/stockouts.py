@@ -9,7 +9,6 @@ data cannot tell, sales are taken for demand, and the plan says what that leaves
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from unmet.planning.panel_models import VIEWS, LineColumns
 from unmet.rows import Rows
 from unmet.tables.panel import Panel, Places
 
-MAX_SERIES = 300
+MAX_SERIES = 200
 """Series that an order rule is looked for in: more take long and tell no more."""
 MAX_ROWS = 2_000
 """Rows that the latent model is fitted to, drawn at random: 1 to 4 seconds."""
@@ -73,17 +72,13 @@ def _by_order_rule(panel: Panel, series: Places, day: Places, seed: int) -> tupl
         drawn = np.random.default_rng(seed).choice(panel.n_series, MAX_SERIES, replace=False)
         some = np.isin(series, drawn)
     sold, time = panel.observed[series, day], day * panel.step
-    scope: Literal["auto", "common"] = "auto" if panel.n_series <= 100 else "common"
-    found = OrderRuleDetection(scope=scope, random_state=seed).fit(
-        sold[some], time[some], series[some]
-    )
+    found = OrderRuleDetection(random_state=seed).fit(sold[some], time[some], series[some])
     if found.rule_ is None:
         return panel, ""
     formula = found.rule_.formula
     if not some.all():
         rules, lots = [found.rule_.rule], [found.rule_.lot or 0.0]
-        found = OrderRuleDetection(rules, lots, scope="common", random_state=seed)
-        found.fit(sold, time, series)
+        found = OrderRuleDetection(rules, lots, random_state=seed).fit(sold, time, series)
     hidden = np.full(panel.observed.shape, np.nan)
     hidden[series, day] = found.censored_
     return replace(panel, hidden=hidden), f"they stop exactly at {formula}"
