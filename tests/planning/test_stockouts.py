@@ -81,7 +81,7 @@ def test_uncensored_demand_is_planned_as_it_is(demand):
 def test_a_limit_that_never_moves_is_seen_by_the_latent_model(demand):
     limit = pl.col("sales").quantile(0.7).over("dish")
     found = planned(demand.with_columns(sales=pl.min_horizontal("sales", limit)))
-    assert "pile up at a limit" in found.inferred_
+    assert "point mass at a limit" in found.inferred_
     assert np.nanmean(found.panel_.hidden) == pytest.approx(0.32, abs=0.05)
     assert found.orders()["hidden_demand"].sum() > 0
 
