@@ -114,5 +114,9 @@ def _by_latent_model(
         truth = model.sample(asked, VIEWS, seed + 1) * level
         truth = np.round(truth) if counted else truth
         drawn[:, rows, days] = np.maximum(truth, panel.observed[rows, days])
-    how = "they have a point mass at a limit" if found.share_is_seen else "their distribution is cut off"
+    how = (
+        "they have a point mass at a limit"
+        if found.share_is_seen
+        else "their distribution is cut off"
+    )
     return replace(panel, hidden=hidden, drawn=drawn), how
