@@ -64,7 +64,7 @@ def test_orders_for_arrival_and_who_runs_empty(page):
     assert shown["item"].tolist()[0] == "bread"
     assert shown["order"].sum() == order_table["order"].sum()
     assert page.code[0].value == (
-        "unmet plan mine.csv --lead-time 0 --review 1 --on-hand left --service-level 0.9 "
+        "unmet replenish mine.csv --lead-time 0 --review 1 --on-hand left --service-level 0.9 "
         "-o orders.csv"
     )
     assert f"to arrive for {(LAST + datetime.timedelta(1)):%-d %b %Y}" in texts(page).replace(
@@ -129,7 +129,7 @@ def test_the_command_makes_the_same_orders(tmp_path, monkeypatch):
     guess = refilling(on_hand="left").columns(table)
     command = plan_command(plan, guess, "my sales.csv", on_order="way.csv")
     assert command == (
-        "unmet plan 'my sales.csv' --lead-time 2 --review 3 --on-hand left --holding 0.2 "
+        "unmet replenish 'my sales.csv' --lead-time 2 --review 3 --on-hand left --holding 0.2 "
         "--shortage 1 --on-order way.csv -o orders.csv"
     )
     assert run(shlex.split(command)[1:]) == 0

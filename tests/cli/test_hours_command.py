@@ -166,7 +166,10 @@ DIAGNOSE = "diagnose sales.csv --observed sales --features item"
         ("plan sales.csv --closes 20", "give --hourly or --receipts"),
         ("plan other.csv --hourly hours.csv", "got 'sku'"),
         ("plan total.csv --hourly hours.csv", "several of hour 8 on 2024-01-01"),
-        ("plan --hourly hours.csv --holding 1 --shortage 3", "cannot be used where stock lasts"),
+        (
+            "plan --hourly hours.csv --holding 1 --shortage 3",
+            "--holding is an option of unmet replenish",
+        ),
         ("plan --receipts utc.csv", "--time-zone must be said"),
         (f"{DIAGNOSE} --opens 3", "give --hourly or --receipts"),
     ],

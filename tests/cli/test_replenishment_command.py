@@ -1,4 +1,4 @@
-"""``unmet plan`` where stock lasts, and the log of both kinds, as a planner runs them."""
+"""``unmet replenish``, and the log of both commands, as a planner runs them."""
 
 import datetime
 import json
@@ -41,7 +41,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_one_order_for_each_series(folder, capsys):
     words = [*STOCK, "--on-order", "way.csv", "--levels", "levels.csv", "--projection", "s.csv"]
-    assert run(["plan", "sales.csv", *words, "--report", "r.html"]) == 0
+    assert run(["replenish", "sales.csv", *words, "--report", "r.html"]) == 0
     shown = capsys.readouterr()
     for part in (
         "to change it",
@@ -68,7 +68,7 @@ def test_one_order_for_each_series(folder, capsys):
 def test_a_plan_is_kept_loaded_and_watched(folder, capsys):
     before = sales().filter(pl.col("date") <= LAST - datetime.timedelta(14))
     before.write_csv("before.csv")
-    assert run(["plan", "before.csv", *STOCK, "--save", "plan.unmet"]) == 0
+    assert run(["replenish", "before.csv", *STOCK, "--save", "plan.unmet"]) == 0
     assert "wrote plan.unmet" in capsys.readouterr().err
     again = unmet.load("plan.unmet")
     written = pl.read_csv("orders.csv", infer_schema_length=0)
@@ -80,7 +80,7 @@ def test_a_plan_is_kept_loaded_and_watched(folder, capsys):
 
 
 def test_json_and_the_log_of_lasting_stock(folder, capsys):
-    words = ["plan", "sales.csv", *STOCK, "--log", "log.parquet", "--json"]
+    words = ["replenish", "sales.csv", *STOCK, "--log", "log.parquet", "--json"]
     assert run(words) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["orders"] == 3
@@ -100,11 +100,11 @@ def test_json_and_the_log_of_lasting_stock(folder, capsys):
 def test_logged_orders_are_on_their_way_the_next_day(folder, capsys):
     before = sales().filter(pl.col("date") < LAST)
     before.write_csv("before.csv")
-    assert run(["plan", "before.csv", *STOCK, "--log", "log.parquet"]) == 0
+    assert run(["replenish", "before.csv", *STOCK, "--log", "log.parquet"]) == 0
     assert "of the log" not in capsys.readouterr().err
     ordered = pl.read_csv("orders.csv", infer_schema_length=0)["order"].cast(float)
     placed = int((ordered > 0).sum())
-    assert run(["plan", "sales.csv", *STOCK, "--log", "log.parquet", "-o", "next.csv"]) == 0
+    assert run(["replenish", "sales.csv", *STOCK, "--log", "log.parquet", "-o", "next.csv"]) == 0
     said = f"{placed} orders of the log, {ordered.sum():g} units, are taken as on their way."
     assert said in " ".join(capsys.readouterr().err.split())
     sheet = pl.read_csv("next.csv", infer_schema_length=0)
@@ -145,22 +145,19 @@ def test_the_log_of_single_days(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--lead-time", "days"], "--lead-time must be a whole number of days, got 'days'"),
-        (
-            ["--lead-time", "1.5", "--review", "1"],
-            "--lead-time must be whole periods from 0 to 366",
-        ),
-        (["--review", "1", "--horizon", "7"], "--horizon must not be given where stock lasts"),
-        (["--holding", "1", "--underage", "1"], "a unit that is missing costs --shortage"),
-        (["--holding", "1"], "shortage must be given where holding is, got holding alone"),
-        (["--unmet", "gone"], "unmet must be 'lost' or 'backordered', got 'gone'"),
+        (["--lead-time", "1.5"], "--lead-time must be whole periods from 0 to 366"),
+        (["--horizon", "7"], "--horizon is an option of unmet plan, which orders for coming days"),
+        (["--hourly", "h.csv"], "--hourly is an option of unmet plan"),
+        (["--holding", "1"], "--shortage must be given where holding is, got holding alone"),
+        (["--unmet", "gone"], "--unmet must be 'lost' or 'backordered', got 'gone'"),
+        (["--service-level", ".9", "--holding", "1"], "--service-level must not be given beside"),
         (["--on-hand", "shelf"], "--on-hand must name columns of the table, got 'shelf'"),
         (["--on-order", "absent.csv"], "absent.csv must be a CSV, Excel or Parquet file"),
-        (["--review", "1", "--levels", "sales.csv"], "--levels must not be another file"),
-        (["--review", "1", "--projection", "s.txt"], "--projection must end in .csv or .xlsx"),
+        (["--levels", "sales.csv"], "--levels must not be another file"),
+        (["--projection", "s.txt"], "--projection must end in .csv or .xlsx"),
         (["--shelf-life", "3", "--levels", "l.csv"], "--levels must not be given beside"),
-        (["--review", "1", "--save", "sales.csv"], "--save must not be another file"),
-        (["--review", "1", "--model", "linear"], "--model must not be given where stock lasts"),
+        (["--save", "sales.csv"], "--save must not be another file"),
+        (["--model", "linear"], "--model is an option of unmet plan"),
         (["--decided", "way.csv"], "--log must be given where --decided is"),
         (
             ["--log", "l.parquet", "--decided", "way.csv", "-o", "way.csv"],
@@ -168,12 +165,12 @@ def test_the_log_of_single_days(folder, capsys):
         ),
         (["--log", "log.csv"], "--log must end in .parquet, got log.csv"),
         (["--log", "l.parquet", "--decided", "way.csv"], "a column order, a column delivered"),
-        (["--review", "days", "--minimum", "few"], "minimum must name columns of the table"),
+        (["--review", "days", "--minimum", "few"], "--minimum must name columns of the table"),
     ],
 )
 def test_wrong_uses_get_a_sentence_and_write_nothing(folder, capsys, words, sentence):
     before = {path.name for path in folder.iterdir()}
-    assert run(["plan", "sales.csv", *words]) == 2
+    assert run(["replenish", "sales.csv", *words]) == 2
     shown = capsys.readouterr()
     assert shown.err.startswith("unmet: ")
     assert sentence in shown.err
@@ -182,8 +179,8 @@ def test_wrong_uses_get_a_sentence_and_write_nothing(folder, capsys, words, sent
 
 
 def test_all_problems_are_told_at_once(folder, capsys):
-    words = ["--unmet", "gone", "--horizon", "3", "--overage", "1", "--levels", "l.txt"]
-    assert run(["plan", "absent.csv", *words]) == 2
+    words = ["--unmet", "gone", "--on-order", "way.txt", "--levels", "l.txt"]
+    assert run(["replenish", "absent.csv", *words]) == 2
     said = capsys.readouterr().err
-    for part in ("unmet must be", "--horizon", "--overage", "--levels", "absent.csv"):
+    for part in ("--unmet must be", "way.txt", "--levels", "absent.csv"):
         assert part in said

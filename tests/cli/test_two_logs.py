@@ -8,7 +8,6 @@ from datetime import date
 import polars as pl
 import pytest
 
-from unmet.cli.output import write_log
 from unmet.planning import DecisionLog
 
 
@@ -49,7 +48,7 @@ def test_a_command_keeps_what_was_entered_while_it_learned(tmp_path):
         pl.DataFrame({"item": ["tea"], "date": [date(2024, 1, 2)], "delivered": [5.0]})
     )
     other.suggested(entered("milk", 9.0)).write(path)
-    assert write_log(path, ["item"], enter, entered("rolls", 7.0), "date") == path
+    DecisionLog.update(path, ["item"], lambda log: enter(log).suggested(entered("rolls", 7.0)))
     found = DecisionLog.read(path, ["item"]).table.sort("item")
     assert found.select("item", "suggested", "decided", "delivered").rows() == [
         ("milk", 9.0, None, None),

@@ -372,7 +372,7 @@ def plan_command(
     options |= _other_columns(plan, guess) | others
     if plan.supply is None:
         options |= {"lead_time": plan.lead_time or None, "model": plan.choice_.model}
-    words = ["unmet", "plan", table]
+    words = ["unmet", "plan" if plan.supply is None else "replenish", table]
     for name, value in options.items():
         if value is not None:
             text = f"{value:.12g}" if isinstance(value, float) else value

@@ -12,17 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
-from unmet.cli import commands
+from unmet.cli import commands, orders
 from unmet.cli.app import EXAMPLES as APP_EXAMPLES
 from unmet.cli.app import app as open_page
 from unmet.cli.hours import EXAMPLES as HOURS_EXAMPLES
 from unmet.cli.hours import hours
-from unmet.cli.monitor import EXAMPLES as MONITOR_EXAMPLES
-from unmet.cli.monitor import monitor
 from unmet.cli.options import takes_plan, takes_words
 from unmet.cli.output import as_options, know_options, remark, remember
-from unmet.cli.plan import EXAMPLES as PLAN_EXAMPLES
-from unmet.cli.plan import OPTIONS, plan
 from unmet.errors import UnmetError
 
 # The base of all complaints about a command line, wherever the installed typer keeps it.
@@ -58,21 +54,22 @@ def add_command(
     group.command(epilog="\n\n".join(["Examples:", *examples]), **how)(_stoppable(command))
 
 
-def _add_table_command(command: Callable[..., Any]) -> None:
-    add_command(command, commands.EXAMPLES[command.__name__], rich_help_panel="Your own tables")
+def _add_own(command: Callable[..., Any], examples: Sequence[str]) -> None:
+    add_command(command, examples, rich_help_panel="Your own tables")
 
 
 add_command(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
-add_command(takes_words(plan, OPTIONS), PLAN_EXAMPLES, rich_help_panel="Your own tables")
-add_command(monitor, MONITOR_EXAMPLES, rich_help_panel="Your own tables")
-add_command(hours, HOURS_EXAMPLES, rich_help_panel="Your own tables")
+_add_own(takes_words(orders.plan, orders.PLAN), orders.EXAMPLES["plan"])
+_add_own(takes_words(orders.replenish, orders.REPLENISH), orders.EXAMPLES["replenish"])
+_add_own(orders.monitor, orders.EXAMPLES["monitor"])
+_add_own(hours, HOURS_EXAMPLES)
 # A diagnosis needs no costs: without them, too little costs as much as too much.
-_add_table_command(takes_plan(commands.diagnose, underage=1.0, overage=1.0))
-_add_table_command(takes_plan(commands.fit))
-_add_table_command(commands.decide)
-_add_table_command(commands.evaluate)
-_add_table_command(takes_plan(commands.compare))
-add_command(open_page, APP_EXAMPLES, rich_help_panel="Your own tables")
+_add_own(takes_plan(commands.diagnose, underage=1.0, overage=1.0), commands.EXAMPLES["diagnose"])
+_add_own(takes_plan(commands.fit), commands.EXAMPLES["fit"])
+_add_own(commands.decide, commands.EXAMPLES["decide"])
+_add_own(commands.evaluate, commands.EXAMPLES["evaluate"])
+_add_own(takes_plan(commands.compare), commands.EXAMPLES["compare"])
+_add_own(open_page, APP_EXAMPLES)
 
 
 @app.callback(invoke_without_command=True)
@@ -121,7 +118,8 @@ def run_app(group: typer.Typer, words: list[str]) -> int:
             code = group(args=words, prog_name=group.info.name, standalone_mode=False)
             sys.stdout.flush()  # a full disk behind standard output shows only here
     except _UsageError as error:
-        return _complain(error.format_message())  # type: ignore[attr-defined]
+        elsewhere = _other_command(words[0], getattr(error, "option_name", None))
+        return _complain(elsewhere or error.format_message())  # type: ignore[attr-defined]
     except (_Stopped, KeyboardInterrupt, typer.Abort):
         typer.echo("unmet: stopped.", err=True)
         return 130
@@ -145,6 +143,19 @@ def run_app(group: typer.Typer, words: list[str]) -> int:
         )
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _other_command(command: str, option: str | None) -> str | None:
+    """Say where an option belongs that somebody gave to the other command of orders."""
+    others = {
+        "plan": ("replenish", orders.REPLENISH, "which orders given stock and lead time"),
+        "replenish": ("plan", orders.PLAN, "which orders for coming days"),
+    }
+    if command not in others or option is None:
+        return None
+    name, options, what = others[command]
+    known = {f"--{each.replace('_', '-')}" for panel in options.values() for each in panel}
+    return f"{option} is an option of unmet {name}, {what}" if option in known else None
 
 
 def _forget_output() -> None:

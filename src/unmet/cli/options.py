@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -30,8 +31,24 @@ Encoding = Annotated[
 ]
 _Word, _Words, _Cost = str | None, list[str] | None, float | None
 
-Options = dict[str, dict[str, tuple[Any, Any, str]]]
+Options = Mapping[str, Mapping[str, tuple[Any, Any, str]]]
 """Panel of the help → name → type, default (... must be given), what the help says."""
+_CALLED = {"output": ("--output", "-o"), "as_json": ("--json",)}
+FILES: dict[str, tuple[Any, Any, str]] = {
+    "report": (Path | None, None, "Write an HTML report here."),
+    "currency": (str, "", "What the report counts money in: €, EUR, …"),
+    "decimal": (_Word, None, "Decimal sign of a CSV file that cannot tell itself: . or a comma."),
+    "sheet": (_Word, None, "Sheet of an Excel file to read; by default the first."),
+    "encoding": (_Word, None, "Encoding of a text file, where the guess is wrong: utf-8, …"),
+    "as_json": (bool, False, "Print JSON instead of text."),
+}
+HOURS: dict[str, tuple[Any, Any, str]] = {
+    "hourly": (Path | None, None, "Sales by the hour: they tell when shelves were empty."),
+    "receipts": (Path | None, None, "Or receipts: time, item, units; they tell the same."),
+    "opens": (int | None, None, "First hour in which shops sell."),
+    "closes": (int | None, None, "Hour at which shops close."),
+    "time_zone": (_Word, None, "Where shops are, such as Europe/Berlin, for times with offsets."),
+}
 _OPTIONS: Options = {
     "Columns": {
         "observed": (str, ..., "Column of observations: sales, offered prices, times in service."),
@@ -140,7 +157,7 @@ def read_plan(words: dict[str, Any]) -> DecisionPlan:
         words["model"] = tuple(each.strip() for each in words["model"].split(","))
     if "," in band:
         words["band"] = _pair("band", band)
-    words["sellout_rate"] = None if rate is None else sellout_rates(rate)
+    words["sellout_rate"] = None if rate is None else rates(rate)
     return plan_from_options(**words)
 
 
@@ -154,9 +171,9 @@ def lot_size(text: str) -> float | None:
         raise InvalidInput(f"--step must be a number or 'none', got {text!r}.") from None
 
 
-def sellout_rates(text: str) -> float | tuple[float, float]:
+def rates(text: str) -> float | tuple[float, float]:
     """Read a sell-out rate, or a range of two."""
-    return _pair("sellout-rate", text) if "," in text else _number("sellout-rate", text)
+    return _pair("sellout_rate", text) if "," in text else _number("sellout_rate", text)
 
 
 def takes_plan(command: Callable[..., Any], **fallbacks: float) -> Callable[..., Any]:
@@ -196,7 +213,9 @@ def takes_words(command: Callable[..., Any], options: Options) -> Callable[..., 
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if default is ... else default,
-            annotation=Annotated[kind, typer.Option(help=text, rich_help_panel=panel)],
+            annotation=Annotated[
+                kind, typer.Option(*_CALLED.get(name, ()), help=text, rich_help_panel=panel)
+            ],
         )
         for panel, named in options.items()
         for name, (kind, default, text) in named.items()

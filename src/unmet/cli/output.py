@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -22,11 +22,9 @@ from unmet.errors import InvalidInput
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning import DecisionLog, Schema
+    from unmet.planning import DecisionLog
     from unmet.planning.decision_report import Comparison, ReportData
     from unmet.tables.dialect import Dialect
-    from unmet.tables.panel import Panel
-    from unmet.validation import ErrorCollector
 
     Entry = Callable[[DecisionLog], DecisionLog]
 
@@ -87,35 +85,6 @@ def check_report(path: Path | None, taken: Sequence[Path | None] = ()) -> None:
     check_output(path, "--report", REPORTS, taken)
 
 
-def check_files(
-    wrong: ErrorCollector,
-    read: Sequence[Path | None],
-    tables: Mapping[str, Path | None],
-    report: Path | None,
-    save: Path | None,
-    log: Path | None,
-) -> None:
-    """Complain of all files of a plan that cannot be written, or are not there to be read.
-
-    `tables` are files to write, by option. No file may be written over another one.
-    """
-    endings: dict[str, tuple[Path | None, tuple[str, ...] | None]] = {
-        **{option: (path, TABLES) for option, path in tables.items()},
-        "--report": (report, REPORTS),
-        "--save": (save, None),
-        "--log": (log, (".parquet",)),
-    }
-    taken = list(read)
-    for option, (path, suffixes) in endings.items():
-        wrong.ask(check_output, path, option, suffixes, taken)
-        taken.append(path)
-    wrong.sentences += [
-        f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
-        for file in read
-        if file is not None and not file.exists()
-    ]
-
-
 @contextmanager
 def working(doing: str) -> Iterator[None]:
     """Show on a terminal that something is being done."""
@@ -127,95 +96,6 @@ def working(doing: str) -> Iterator[None]:
         return
     with console.status(doing):
         yield
-
-
-# --- Tables beside the one of sales.
-
-
-def read_beside(
-    path: Path, rows: polars.DataFrame, decimal: str | None, encoding: str | None
-) -> polars.DataFrame:
-    """Read another table: columns of text in the table of sales are text there as well.
-
-    Of an Excel file the first sheet; the encoding is that of text.
-    """
-    import polars as pl
-
-    from unmet.planning import read_table
-
-    text = [name for name, kind in rows.schema.items() if kind == pl.String]
-    said = None if path.suffix.lower() in (".xlsx", ".parquet", ".pq") else encoding
-    return read_table(path, text=text, decimal=decimal, encoding=said)
-
-
-def as_read(table: polars.DataFrame, dates: polars.Series, path: Path) -> polars.DataFrame:
-    """Give a table whose dates have the form that was read, where they are written as text."""
-    import polars as pl
-
-    from unmet.tables.reading import dates_as_read
-
-    if path.suffix.lower() != ".csv":
-        return table
-    return table.with_columns(
-        dates_as_read(table[name], dates).alias(name)
-        for name, kind in table.schema.items()
-        if kind == pl.Date
-    )
-
-
-def read_log(
-    path: Path,
-    decided: Path | None,
-    schema: Schema,
-    rows: polars.DataFrame,
-    dates: Sequence[str],
-    decimal: str | None,
-    encoding: str | None,
-) -> tuple[DecisionLog, Entry]:
-    """Read the log of decisions, or begin one, and enter a table of what was decided since.
-
-    Parameters
-    ----------
-    path : Path
-    decided : Path or None
-        Table of decisions.
-    schema : Schema
-    rows : polars.DataFrame
-        The table of sales.
-    dates : sequence of str
-        What the column of dates may be called in the table of decisions.
-    decimal, encoding : str or None
-
-    Returns
-    -------
-    DecisionLog
-    callable
-        Enters the same decisions into any log, for `write_log`.
-    """
-    from unmet.planning import DecisionLog
-    from unmet.tables.reading import date_form
-
-    log = DecisionLog.read(path, schema.series)
-    if decided is None:
-        return log, lambda found: found
-    table = read_beside(decided, rows, decimal, encoding)
-    named = [name for name in dates if name in table.columns]
-    date, form = (named or list(dates))[0], date_form(rows, schema.date)
-
-    def enter(found: DecisionLog) -> DecisionLog:
-        return found.changed(table, date, form)
-
-    return enter(log), enter
-
-
-def write_log(
-    path: Path, series: Sequence[str], enter: Entry, orders: polars.DataFrame, date: str
-) -> Path:
-    """Add decisions and orders to the log as it is by now: others may have written it."""
-    from unmet.planning import DecisionLog
-
-    DecisionLog.update(path, series, lambda found: enter(found).suggested(orders, date))
-    return path
 
 
 # --- Afterwards: answers on standard output, remarks on standard error.
@@ -278,43 +158,6 @@ def show_files(files: Iterable[Path]) -> None:
     """Say what was written."""
     for file in files:
         typer.echo(f"wrote {file}", err=True)
-
-
-_NAMED = 20  # columns that are listed by name
-_FIELDS = {
-    "date": "date",
-    "series": "series",
-    "sales": "sales",
-    "sold_out": "sold out",
-    "stock": "stock",
-    "price": "price",
-    "known_future": "known beforehand",
-}
-
-
-def show_columns(
-    schema: Schema, panel: Panel, n_rows: int, more: Sequence[tuple[str, str, str, str]] = ()
-) -> None:
-    """Print which column is what and why, with the option that changes it; then what was read."""
-    import numpy as np
-
-    lines = []
-    for field, words in _FIELDS.items():
-        value = getattr(schema, field)
-        listed = ", ".join(value) if isinstance(value, tuple) else value
-        option = f"--{field.replace('_', '-')}"
-        lines.append((words, listed or "-", schema.why.get(field, ""), option))
-    typer.echo(labels_table(["what", "column", "because of", "to change it"], [*lines, *more]))
-    if schema.left_out:
-        said = [f"{name} ({why})" for name, why in schema.left_out.items()]
-        others = f" and {len(said) - _NAMED:,} more" if len(said) > _NAMED else ""
-        typer.echo(f"Not used: {', '.join(said[:_NAMED])}{others}.")
-    first, last = panel.date(np.array([0, panel.n_days - 1]))
-    sold_out = ""
-    if panel.hidden is not None:
-        unit = "days" if panel.step == 1 else "weeks"
-        sold_out = f"; {np.nanmean(panel.hidden):.0%} of the {unit} with a flag were stock-outs"
-    typer.echo(f"\n{n_rows:,} rows of {panel.n_series:,} series, {first} to {last}{sold_out}.")
 
 
 def labels_table(header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:

@@ -1,0 +1,604 @@
+"""``unmet plan``, ``unmet replenish`` and ``unmet monitor``: orders from a table of sales."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unmet.cli.hours import HourFiles, told
+from unmet.cli.options import (
+    FILES,
+    HOURS,
+    Decimal,
+    Encoding,
+    Options,
+    Sheet,
+    lot_size,
+    names,
+    rates,
+)
+from unmet.cli.output import (
+    REPORTS,
+    TABLES,
+    as_options,
+    check_output,
+    command_line,
+    labels_table,
+    print_json,
+    remark,
+    show_files,
+    write_report,
+    write_table,
+)
+from unmet.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import polars
+
+    from unmet.planning import DecisionLog, Monitoring, OrderPlan, Schema
+    from unmet.validation import ErrorCollector
+
+    Entry = Callable[[DecisionLog], DecisionLog]
+
+# Heavy imports stand inside the functions, so that `unmet --help` answers at once.
+
+EXAMPLES = {
+    "plan": (
+        "unmet plan sales.csv --horizon 7",
+        "unmet plan sales.csv --horizon 7 --lead-time 2 --underage 3 --overage 1 -o orders.csv",
+        "unmet plan sales.csv --horizon 14 --service-level .95 --future prices.csv --country DE",
+        "unmet plan sales.csv --underage 3 --overage 1 --report report.html --currency €",
+        "unmet plan sales.csv --log decisions.parquet --decided ordered.csv",
+        "unmet plan sales.csv --hourly hours.parquet --opens 6 --closes 22",
+        "unmet plan --receipts receipts.csv --horizon 3",
+    ),
+    "replenish": (
+        "unmet replenish sales.csv --lead-time 2 --on-hand left",
+        "unmet replenish sales.csv --lead-time 3 --review 7 --on-hand left --on-order on_order.csv "
+        "--holding .2 --shortage 1 --levels levels.csv",
+        "unmet replenish sales.csv --lead-time days --step pack --shelf-life 5 --report "
+        "report.html",
+    ),
+    "monitor": (
+        "unmet monitor plan.unmet sales.csv",
+        "unmet monitor plan.unmet sales.csv --log decisions.parquet",
+        "unmet monitor plan.unmet sales.csv; test $? -ne 4 || unmet plan sales.csv --save "
+        "plan.unmet",
+    ),
+}
+PLAN_AGAIN = 4
+"""Exit code where the plan should be made again."""
+_TEXT, _PATH = str | None, Path | None
+_COLUMNS: dict[str, tuple[Any, Any, str]] = {
+    "date": (_TEXT, None, "Column of dates."),
+    "series": (list[str] | None, None, "Columns that tell series apart, such as store,item."),
+    "sales": (_TEXT, None, "Column of sales."),
+    "sold_out": (_TEXT, None, "Column of flags; 'none': there is none."),
+    "stock": (_TEXT, None, "Column of what was available, or 'none'."),
+    "price": (_TEXT, None, "Column of prices, or 'none'."),
+    "known_future": (
+        list[str] | None,
+        None,
+        "Columns that are known beforehand, such as promotion,weather.",
+    ),
+    "gaps": (str, "auto", "Days without a row: missing, zero, or auto."),
+}
+_LEVEL = (
+    float | None,
+    None,
+    "Instead of costs: share of days on which demand is met; .9 if nothing is said.",
+)
+_LOG = {
+    "log": (_PATH, None, "Parquet file that keeps suggestions, and what was made of them."),
+    "decided": (
+        _PATH,
+        None,
+        "Table of what was decided or delivered: series, date, order, delivered.",
+    ),
+}
+_WRITTEN = {
+    "output": (Path, Path("orders.csv"), "Where to write the orders: CSV, Excel or Parquet."),
+    "future": (_PATH, None, "Table of what is known of coming days: date, series, prices, …"),
+    "save": (_PATH, None, "Keep the plan here, for unmet monitor and unmet.load."),
+    **FILES,
+}
+_MODEL = {
+    "country": (_TEXT, None, "Code for public holidays, such as DE."),
+    "seed": (int, 0, "Seed of all that is random."),
+}
+_FEW = "'none' keeps fractions. By default 1 where sales are whole."
+PLAN: Options = {
+    "Files": _WRITTEN,
+    "Columns, where the guess is wrong": _COLUMNS,
+    "Orders": {
+        "horizon": (int, 7, "How many days orders are for."),
+        "lead_time": (int, 0, "Days from the last one known to the first one ordered for."),
+        "underage": (float | None, None, "Cost of a unit too little."),
+        "overage": (float | None, None, "Cost of a unit too much."),
+        "service_level": _LEVEL,
+        "step": (_TEXT, None, f"Size of a lot; {_FEW}"),
+        "sellout_rate": (
+            _TEXT,
+            None,
+            "Share of days that sold out, where no column tells: .2, or a range .1,.3.",
+        ),
+    },
+    "Hours of the till": HOURS,
+    "What was decided before": _LOG,
+    "Model": {
+        "model": (
+            str,
+            "auto",
+            "seasonal, linear, distribution, neural, boosted or blend; of several the cheapest.",
+        ),
+        **_MODEL,
+    },
+}
+_RULES: dict[str, tuple[Any, Any, str]] = {
+    "lead_time": (str, "0", "Days from an order until it can be sold."),
+    "review": (_TEXT, None, "Days from one order to the next."),
+    "holding": (_TEXT, None, "Cost of a unit left over, each day."),
+    "shortage": (_TEXT, None, "Cost of a unit that is missing."),
+    "shelf_life": (_TEXT, None, "Days on which a unit can be sold."),
+    "waste": (_TEXT, None, "Cost of a unit that spoils."),
+    "fixed": (_TEXT, None, "Cost of an order, of any size."),
+    "step": (_TEXT, None, f"Size of a lot; {_FEW}"),
+    "minimum": (_TEXT, None, "Least units of an order."),
+    "capacity": (_TEXT, None, "Most units of an order."),
+}
+REPLENISH: Options = {
+    "Files": {
+        **_WRITTEN,
+        "on_order": (_PATH, None, "Table of what is on its way: series, date of arrival, units."),
+        "levels": (_PATH, None, "Write reorder points and order-up-to levels here."),
+        "projection": (_PATH, None, "Write the stock to come here."),
+    },
+    "Columns, where the guess is wrong": {
+        **_COLUMNS,
+        "on_hand": (
+            _TEXT,
+            None,
+            "Column of what is left at the end of a day; its last row is what is there.",
+        ),
+    },
+    "What holds in the shop: numbers, or columns of them": _RULES,
+    "Orders": {
+        "service_level": _LEVEL,
+        "unmet": (str, "lost", "What becomes of unmet demand: lost or backordered."),
+        "budget": (float | None, None, "Most units of all orders together."),
+    },
+    "What was decided before": _LOG,
+    "Model": _MODEL,
+}
+
+
+def plan(
+    table: Annotated[
+        Path | None,
+        typer.Argument(
+            help="CSV, Excel or Parquet file: a row for each day. With --hourly or --receipts it "
+            "may be left out: days are then sums of hours."
+        ),
+    ] = None,
+    *,
+    words: dict[str, Any],
+) -> None:
+    """Order for the coming days: guess the columns, choose a model, write orders.
+
+    Where stock lasts for several days, unmet replenish orders by what is there.
+    """
+    from unmet.costs import Newsvendor
+    from unmet.planning import OrderPlan
+    from unmet.validation import ErrorCollector
+
+    till = HourFiles(*(words.pop(name) for name in HOURS))
+    if table is None and till.path is None:
+        raise InvalidInput("A table of sales must be given, or hours of the till, got neither.")
+    wrong = ErrorCollector()
+    wrong.ask(till.check)
+    costs = {name: words.pop(name) for name in ("underage", "overage")}
+    level, rate, step = (words.pop(name) for name in ("service_level", "sellout_rate", "step"))
+    wrong.about_costs(level, **costs)
+    cost = None
+    if level is not None:
+        cost = wrong.ask(Newsvendor.from_service_level, level)
+    elif None not in costs.values():
+        cost = wrong.ask(Newsvendor, **costs)
+    models = [each.strip() for each in words.pop("model").split(",")]
+    planned = OrderPlan(
+        horizon=words.pop("horizon"),
+        cost=cost,
+        lead_time=words.pop("lead_time"),
+        sellout_rate=None if rate is None else wrong.ask(rates, rate),
+        model=models[0] if len(models) == 1 else models,
+        lot="auto" if step is None else wrong.ask(lot_size, step),
+        schema=_schema(words),
+        country=words.pop("country"),
+        random_state=words.pop("seed"),
+    )
+    _order(planned, table, words, wrong, till)
+
+
+def replenish(
+    table: Annotated[
+        Path, typer.Argument(help="CSV, Excel or Parquet file: a row for each day or week.")
+    ],
+    *,
+    words: dict[str, Any],
+) -> None:
+    """Order where stock lasts: one order for each series, given what is there and on its way.
+
+    For orders of single days, of which nothing is kept, there is unmet plan.
+    """
+    from unmet.costs import Newsvendor
+    from unmet.inventory import SupplyRules
+    from unmet.planning import OrderPlan
+    from unmet.validation import ErrorCollector
+
+    wrong = ErrorCollector()
+    rules = {name: words.pop(name) for name in (*_RULES, "unmet", "budget")}
+    rules["lot"] = rules.pop("step")
+    rules = {
+        name: _number_or_column(each) if isinstance(each, str) and name != "unmet" else each
+        for name, each in rules.items()
+        if each is not None
+    }
+    if rules.get("lot") == "none":
+        rules["lot"] = None
+    level, life = words.pop("service_level"), rules.get("shelf_life")
+    if level is not None and {"holding", "shortage"} & rules.keys():
+        wrong.sentences.append(
+            "--service-level must not be given beside --holding and --shortage, got both."
+        )
+    if words["levels"] is not None and isinstance(life, int | float) and life > 1:
+        wrong.sentences.append(
+            "--levels must not be given beside --shelf-life: what is about to spoil counts in "
+            "levels as much as what is fresh."
+        )
+    planned = OrderPlan(
+        cost=None if level is None else wrong.ask(Newsvendor.from_service_level, level),
+        supply=wrong.ask(SupplyRules, **rules) or SupplyRules(),
+        schema=_schema(words),
+        country=words.pop("country"),
+        random_state=words.pop("seed"),
+    )
+    _order(planned, table, words, wrong, HourFiles())
+
+
+def _schema(words: dict[str, Any]) -> Schema:
+    """Take the columns out of the words."""
+    from unmet.planning import Schema
+
+    given = {name: words.pop(name) for name in (*_COLUMNS, "on_hand") if name in words}
+    for name in ("series", "known_future"):
+        given[name] = None if given[name] is None else names(given[name])
+    for name in ("sold_out", "stock", "price"):
+        given[name] = "" if given[name] == "none" else given[name]  # no column has the field
+    return Schema(**given)
+
+
+def _number_or_column(text: str) -> float | str:
+    """Read a number; anything else names a column."""
+    try:
+        found = float(text)
+    except ValueError:
+        return text
+    return int(found) if found.is_integer() else found
+
+
+def _order(
+    planned: OrderPlan,
+    table: Path | None,
+    words: dict[str, Any],
+    wrong: ErrorCollector,
+    till: HourFiles,
+) -> None:
+    """Read the tables, fit the plan, and write and show what it orders."""
+    from unmet.planning import order_report_data, replenishment_report_data
+    from unmet.progress import report_progress
+    from unmet.tables.reading import read_file
+
+    _check_files(wrong, table, words)
+    wrong.ask(planned.check)
+    wrong.tell()
+    lasts = planned.supply is not None
+    decimal, sheet, encoding = (words[name] for name in ("decimal", "sheet", "encoding"))
+    by_hours, dialect = None, None
+    if table is not None:
+        read = read_file(table, decimal=decimal, sheet=sheet, encoding=encoding)
+        rows, said, dialect = read.table, read.notes, read.dialect
+        if till.path is not None:
+            keys = planned.columns(rows).series
+            by_hours = till.read(keys, keys, decimal=decimal, encoding=encoding)
+    else:
+        series = None if planned.schema is None else planned.schema.series
+        by_hours = till.read(series, decimal=decimal, encoding=encoding)
+        rows, said = by_hours.daily, ()
+    given: dict[str, Any] = {
+        name: _read_beside(words[name], rows, decimal, encoding)
+        for name in ("future", "on_order")
+        if words.get(name) is not None
+    }
+    log, enter = words["log"], None
+    if log is not None:
+        given["log"], enter = _read_log(planned, rows, words)
+    with report_progress() as step_done:
+        if by_hours is not None:
+            said = (*said, *by_hours.notes)
+            given["hours"] = told(by_hours, step_done)
+        planned.fit(rows, **given, progress=step_done)
+    orders, day = planned.orders(), planned.schema_.date
+    made = [(orders, words["output"])]
+    if words.get("levels") is not None:
+        made.append((planned.levels(), words["levels"]))
+    if words.get("projection") is not None:
+        made.append((planned.projection(), words["projection"]))
+    files = [write_table(_as_read(each, rows[day], path), path, dialect) for each, path in made]
+    if words["report"] is not None:
+        tell = replenishment_report_data if lasts else order_report_data
+        content = tell(planned, notes=said, command=command_line(), currency=words["currency"])
+        files += write_report(content, words["report"])
+    if words["save"] is not None:
+        files.append(planned.save(words["save"], about={"command": command_line()}))
+    if enter is not None:
+        from unmet.planning import DecisionLog
+
+        when = "arrives" if lasts else day
+        # as the log is by now: others may have written it
+        series = planned.schema_.series
+        DecisionLog.update(log, series, lambda found: enter(found).suggested(orders, when))
+        files.append(log)
+    if words["as_json"]:
+        print_json(_content(planned, orders), files)
+    else:
+        _show_columns(planned, rows.height)
+        (_show_replenishment if lasts else _show_orders)(planned, orders)
+        if planned.overrides_ is not None and planned.overrides_.count:
+            typer.echo(str(planned.overrides_))
+    remark((*said, *planned.notes_, *(() if lasts else planned.choice_.left_out)))
+    show_files(files)
+
+
+# --- Files.
+
+
+def _check_files(wrong: ErrorCollector, table: Path | None, words: dict[str, Any]) -> None:
+    """Collect files that cannot be written, would replace another one, or are not there."""
+    read = [table, *(words.get(name) for name in ("future", "on_order", "decided"))]
+    endings = {
+        "output": TABLES,
+        "levels": TABLES,
+        "projection": TABLES,
+        "report": REPORTS,
+        "save": None,
+        "log": (".parquet",),
+    }
+    taken = list(read)
+    for name, suffixes in endings.items():
+        wrong.ask(check_output, words.get(name), f"--{name}", suffixes, taken)
+        taken.append(words.get(name))
+    wrong.sentences += [
+        f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
+        for file in read
+        if file is not None and not file.exists()
+    ]
+    if words["decided"] is not None and words["log"] is None:
+        wrong.sentences.append("--log must be given where --decided is: it keeps what was decided.")
+
+
+def _read_beside(
+    path: Path, rows: polars.DataFrame, decimal: str | None, encoding: str | None
+) -> polars.DataFrame:
+    """Read another table: columns of text in the table of sales are text there as well."""
+    import polars as pl
+
+    from unmet.planning import read_table
+
+    text = [name for name, kind in rows.schema.items() if kind == pl.String]
+    is_text = path.suffix.lower() not in (".xlsx", ".parquet", ".pq")
+    return read_table(path, text=text, decimal=decimal, encoding=encoding if is_text else None)
+
+
+def _as_read(table: polars.DataFrame, dates: polars.Series, path: Path) -> polars.DataFrame:
+    """Give a table whose dates have the form that was read, where they are written as text."""
+    import polars as pl
+
+    from unmet.tables.reading import dates_as_read
+
+    if path.suffix.lower() != ".csv":
+        return table
+    return table.with_columns(
+        dates_as_read(table[name], dates).alias(name)
+        for name, kind in table.schema.items()
+        if kind == pl.Date
+    )
+
+
+def _read_log(
+    planned: OrderPlan, rows: polars.DataFrame, words: dict[str, Any]
+) -> tuple[DecisionLog, Entry]:
+    """Read the log of decisions, or begin one; enter what was decided since, into any log."""
+    from unmet.planning import DecisionLog
+    from unmet.tables.reading import date_form
+
+    schema = planned.columns(rows)
+    log = DecisionLog.read(words["log"], schema.series)
+    if words["decided"] is None:
+        return log, lambda found: found
+    table = _read_beside(words["decided"], rows, words["decimal"], words["encoding"])
+    called = [schema.date, "date"] if planned.supply is None else ["arrives", schema.date, "date"]
+    date = next((name for name in called if name in table.columns), called[0])
+    form = date_form(rows, schema.date)
+
+    def enter(found: DecisionLog) -> DecisionLog:
+        return found.changed(table, date, form)
+
+    return enter(log), enter
+
+
+# --- What is shown.
+
+_FIELDS = {
+    "date": "date",
+    "series": "series",
+    "sales": "sales",
+    "sold_out": "sold out",
+    "stock": "stock",
+    "price": "price",
+    "known_future": "known beforehand",
+}
+
+
+def _content(planned: OrderPlan, orders: polars.DataFrame) -> dict[str, Any]:
+    """Give what is printed as JSON."""
+    content: dict[str, Any] = {"columns": planned.schema_.to_dict(), "orders": orders.height}
+    units = ["order", "usual_sales", "hidden_demand", "safety"]
+    if planned.supply is None:
+        content["service_level"] = float(planned.cost_.level)
+        content["choice"] = planned.choice_.to_dict()
+    else:
+        units = ["order", "on_hand", "on_order", "expected_demand"]
+        content["model"] = planned.demand_forecast_.model
+        content["missed"] = planned.demand_forecast_.error
+        content["ordered"] = int((orders["order"] > 0).sum())
+        content["run_empty"] = int(orders["runs_empty"].is_not_null().sum())
+    content["total"] = {name: float(orders[name].sum()) for name in units if name in orders.columns}
+    changed = planned.overrides_
+    content["overrides"] = None if changed is None else changed.to_dict()
+    return {**content, "notes": planned.notes_}
+
+
+def _show_columns(planned: OrderPlan, n_rows: int) -> None:
+    """Print which column is what and why, with the option that changes it; then what was read."""
+    import numpy as np
+
+    schema, panel = planned.schema_, planned.panel_
+    fields = _FIELDS if planned.supply is None else {**_FIELDS, "on_hand": "on hand"}
+    lines = []
+    for field, words in fields.items():
+        value = getattr(schema, field)
+        listed = ", ".join(value) if isinstance(value, tuple) else value
+        why = schema.why.get(field, "given" if field == "on_hand" and value else "")
+        lines.append((words, listed or "-", why, f"--{field.replace('_', '-')}"))
+    typer.echo(labels_table(["what", "column", "because of", "to change it"], lines))
+    if schema.left_out:
+        said = [f"{name} ({why})" for name, why in schema.left_out.items()]
+        others = f" and {len(said) - 20:,} more" if len(said) > 20 else ""
+        typer.echo(f"Not used: {', '.join(said[:20])}{others}.")
+    first, last = panel.date(np.array([0, panel.n_days - 1]))
+    sold_out = ""
+    if panel.hidden is not None:
+        unit = "days" if panel.step == 1 else "weeks"
+        sold_out = f"; {np.nanmean(panel.hidden):.0%} of the {unit} with a flag were stock-outs"
+    typer.echo(f"\n{n_rows:,} rows of {panel.n_series:,} series, {first} to {last}{sold_out}.")
+
+
+def _show_orders(planned: OrderPlan, orders: polars.DataFrame) -> None:
+    """Print the choice and the sum of the orders."""
+    from unmet.evaluation.comparison import text_table
+    from unmet.planning.panel_models import LABELS
+
+    choice, dates = planned.choice_, orders[planned.schema_.date]
+    typer.echo(choice.why)
+    if choice.groups:
+        groups = choice.groups.values()
+        table = [
+            (LABELS[name], *(f"{each[name]:.3g}" for each in groups), f"{cost:.3g}")
+            for name, cost in sorted(choice.cost.items(), key=lambda each: each[1])
+        ]
+        heads = ["cost of a day", *(f"{each} sellers" for each in choice.groups), "all"]
+        typer.echo(text_table(heads, table))
+    if choice.cost and not choice.censoring_adjusted:
+        typer.echo("Costs are those of sales: nothing says which days sold out.")
+    order, usual, hidden, safety = (
+        orders[name].sum() for name in ("order", "usual_sales", "hidden_demand", "safety")
+    )
+    parts = f"{usual:,.0f} usual sales"
+    if hidden:
+        parts += f" + {hidden:,.0f} hidden demand"
+    sign, why = ("+", "for safety") if safety >= 0 else ("−", "because leftovers cost more")
+    units = f"{order:,.0f} units = {parts} {sign} {abs(safety):,.0f} {why}"
+    typer.echo(f"\n{orders.height:,} orders from {dates.min()} to {dates.max()}: {units}.")
+
+
+def _show_replenishment(planned: OrderPlan, orders: polars.DataFrame) -> None:
+    """Print the orders in a few sentences, and the series that are most urgent."""
+    from unmet.planning.order_report import urgent_first
+
+    def cell(value: Any) -> str:
+        return (
+            "-" if value is None else f"{value:,.10g}" if isinstance(value, float) else f"{value}"
+        )
+
+    typer.echo(planned.in_words())
+    urgent, series = urgent_first(orders).head(12), planned.schema_.series
+    columns = [*series, "order", "arrives", "on_hand", "on_order", "runs_empty"]
+    shown = [tuple(map(cell, row)) for row in urgent.select(columns).iter_rows()]
+    heads = [*series, *(name.replace("_", " ") for name in columns[len(series) :])]
+    typer.echo(f"\n{labels_table(heads, shown)}")
+    if orders.height > urgent.height:
+        typer.echo(f"and {orders.height - urgent.height:,} more series, which are in the table.")
+
+
+# --- Whether a plan still holds.
+
+_VERDICTS = {
+    "as planned": "All is as planned.",
+    "monitor": "Keep an eye on it: something may be changing, but it is not sure yet.",
+    "plan again": "Plan again, with the new rows.",
+}
+
+
+def monitor(
+    plan: Annotated[Path, typer.Argument(help="Plan that --save of unmet plan has written.")],
+    table: Annotated[
+        Path, typer.Argument(help="The table of sales again, with newer rows; old ones may stay.")
+    ],
+    log: Annotated[
+        Path | None,
+        typer.Option(help="Parquet file of what was decided and delivered."),
+    ] = None,
+    level: Annotated[
+        float, typer.Option(help="False-alarm probability over the whole monitoring period.")
+    ] = 0.01,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> int:
+    """Compare the days since a plan with what it promised; exit code 4 if it no longer holds."""
+    from unmet import planning
+    from unmet.persistence import load
+    from unmet.tables.reading import read_file
+
+    planned = load(plan)
+    if not isinstance(planned, planning.OrderPlan):
+        raise InvalidInput(
+            f"{plan} must be a plan that unmet plan or unmet replenish has saved, got a "
+            f"{type(planned).__name__}."
+        )
+    read = read_file(
+        table, text=planned.schema_.ids, decimal=decimal, sheet=sheet, encoding=encoding
+    )
+    found = planning.monitor(planned, read.table, log, level)
+    if as_json:
+        print_json({**found.to_dict(), "table_notes": read.notes})
+    else:
+        _show_monitoring(found)
+        remark((*read.notes, *found.notes))
+    return PLAN_AGAIN if found.plan_again else 0
+
+
+def _show_monitoring(found: Monitoring) -> None:
+    """Print what was expected and seen, a verdict for each, and what to do."""
+    typer.echo(f"{found.n_rows:,} new rows, {found.first_day} to {found.last_day}.\n")
+    lines = [(each.what, each.expected, each.seen, each.verdict) for each in found.checks]
+    typer.echo(labels_table(["what", "expected", "seen", "verdict"], lines) + "\n")
+    for each in found.checks:
+        if each.verdict != "as planned":
+            since = "" if each.first_day is None else f" Sure since {each.first_day}."
+            typer.echo(as_options(f"{each.what}: {each.advice}{since}"))
+    typer.echo(_VERDICTS[found.verdict])
