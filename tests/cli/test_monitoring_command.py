@@ -100,7 +100,7 @@ def test_a_log(folder, capsys):
         (["text.unmet", "same.csv"], "text.unmet is not a file that unmet.save wrote"),
         (
             ["model.unmet", "same.csv"],
-            "model.unmet must be a plan that unmet plan or unmet replenish has saved, got a DecisionPlan",
+            "unmet plan or unmet replenish has saved, got a DecisionPlan",
         ),
         (["plan.unmet", "absent.csv"], "there is no such file"),
         (
