@@ -108,7 +108,7 @@ VALUES = np.array([[1.0, 2, 3], [4, 5, 6]])
             lambda level: np.array([1.0, np.inf]) * level,
             9,
             {},
-            "truth must return finite quantiles, got inf at level 0.75 for product 1.",
+            "truth must return finite quantiles, got inf at level 2.867e-07 for product 1.",
         ),
         (
             lambda level: 1.0,

@@ -1,14 +1,37 @@
-"""`allocate`: a budget or a capacity that many products share."""
+"""`allocate`: a budget or a capacity that many products share.
+
+**In fractions.** With a price λ on the budget products no longer compete: each takes the quantile
+at the level (u − λw) / (u + o), clipped to its bounds. What products ask for falls as the price
+rises; a search halves the floating-point numbers between a price at which they ask for more than
+there is and one at which they do not, until the proven gap is down to rounding. Where a
+distribution has gaps between its values, what products ask for jumps; between the two sides of a
+jump all mixtures cost the same under that price, and the one that uses up the budget is an optimum.
+
+**In lots: marginal analysis.** The k-th lot of a product saves s_k = C(y + (k−1)L) − C(y + kL),
+less with every further lot since the expected cost C is convex, and uses wL of the budget. Lots are
+taken by saving per unit of budget, the largest first, until one does not fit (Fox, 1966). If that
+lot could be cut, this would be the optimum, so no allocation in whole lots costs less than
+
+    cost of the lots taken − λ · what is left of the budget,    λ = s / (wL) of the lot that does
+                                                                not fit
+
+Where every lot uses the same, what cannot buy a lot is no budget, nothing is left, and the lots
+taken are the optimum. Otherwise smaller lots that still fit are taken as well; what remains of the
+bound is the gap. Counting the lots that save more than λ needs no list of all lots: they end beside
+the decision in fractions for that price.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from unmet.arrays import Array, Numbers, common_rows, expand, non_negative, read_array, read_numbers
 from unmet.censoring import LatentBand
@@ -16,17 +39,8 @@ from unmet.costs import Cost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import DecisionModel
 from unmet.estimators.lots import read_room
-from unmet.inventory.budget import AllocationProblem, solve_continuous, solve_lots
-from unmet.inventory.distributions import (
-    Distribution,
-    QuantileFunction,
-    QuantileTable,
-    Samples,
-    check_order,
-    ordered,
-)
 
-_ROUNDING = 1e-12  # share of the budget by which lower bounds may exceed it
+_ROUNDING = 1e-12  # relative, of sums that must not exceed a budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,25 +219,48 @@ def allocate(
     No allocation costs less.
     """
     known = _read_truth(truth, X, levels)
-    n_products = len(known)
+    n_products = known.n_products
     below, above = _read_slopes(cost, n_products)
     if lower is None:
         raise InvalidInput("lower must be a finite number or one per product, got None.")
     names, group = _read_groups(groups, n_products)
-    problem = AllocationProblem(
-        known,
-        below,
-        above,
-        read_room(step, lower, upper, n_products),
-        expand("use", non_negative("use", use), n_products),
-        group,
-        _read_budget(budget, names),
-        names,
+    room = read_room(step, lower, upper, n_products)
+    if not np.isfinite(room.first).all():
+        raise InvalidInput("lower must be finite for every product, got -inf.")
+    shared = _Shared(
+        expand("use", non_negative("use", use), n_products), group, _read_budget(budget, names)
     )
-    _check_feasible(problem)
-    solve = solve_continuous if problem.room.step is None else solve_lots
-    decision, free, price, gap, binds = solve(problem)
-    paid = problem.expected_cost(decision)
+    least = shared.used(room.first)
+    good = least <= shared.budget + _ROUNDING * shared.used(np.abs(room.first))
+    if not good.all():
+        place = int(np.argmin(good))
+        where = "" if names is None else f" in group {names[place]!s}"
+        raise InvalidInput(
+            f"budget must be at least {least[place]:g}, which the lower bounds use, "
+            f"got {shared.budget[place]:g}{where}."
+        )
+    with np.errstate(over="ignore"):
+        dearest = np.divide(below, shared.use, out=np.zeros(n_products), where=shared.use > 0)
+    top = np.zeros(shared.budget.size)  # prices from which on nobody asks for more than it must
+    np.maximum.at(top, group, np.minimum(dearest, 1e300))
+    top *= 1.0 + 1e-9
+
+    def level(price: Array) -> Array:
+        """Where the marginal cost (u + o) F(y) − u is minus the price of what a unit uses."""
+        return np.asarray((below - price[group] * shared.use) / (below + above))
+
+    def in_fractions(price: Array) -> Array:
+        at = level(price)
+        return np.where(at > 0, np.clip(known.quantile(at), room.first, room.last), room.first)
+
+    found = _Bracket(shared, in_fractions, top, strict=known.ask is not None)
+    if room.step is None:
+        decision, free, price, gap = found.mixture(), found.free, found.price, found.gap
+    else:
+        lots = _Lots(known, shared, room.step, room.first, room.last, below, above)
+        decision, free, price, gap = lots.decide(level, top, found.price)
+    binds = shared.used(free) > shared.budget
+    paid, unpaid = (known.expected_cost(each, below, above) for each in (decision, free))
 
     def plain(values: NDArray[Any]) -> Any:
         return values if names is not None else values[0].item()
@@ -233,17 +270,428 @@ def allocate(
         unconstrained=free,
         cost=paid,
         expected_cost=float(paid.sum()),
-        unconstrained_cost=float(problem.expected_cost(free).sum()),
-        budget=plain(problem.budget),
-        used=plain(problem.used(decision)),
-        shadow_price=plain(price),
+        unconstrained_cost=float(unpaid.sum()),
+        budget=plain(shared.budget),
+        used=plain(shared.used(decision)),
+        shadow_price=plain(np.where(binds, price, 0.0)),
         binds=plain(binds),
-        gap=plain(gap),
+        gap=plain(np.where(binds, np.maximum(gap, 0.0), 0.0)),
         groups=names,
     )
 
 
-def _read_truth(truth: Any, X: Any, levels: ArrayLike | None) -> Distribution:
+# --- What is known of the truth of each product.
+
+
+class _Truth:
+    """The distribution of the truth D of each product: samples, quantiles, or their function.
+
+    The expected cost of a decision y follows from the expected shortfall E(D − y)⁺::
+
+        E c(y) = u E(D − y)⁺ + o E(y − D)⁺,    E(y − D)⁺ = y − E D + E(D − y)⁺
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_products, n_values)
+        Equally likely values, or quantiles at `levels`; each row in ascending order.
+    levels : ndarray of shape (n_values,), optional
+        Quantiles are straight lines between them, and nothing lies beyond the outer ones.
+    ask : callable, optional
+        A quantile function, asked as it is for decisions; expectations come from the table.
+    """
+
+    def __init__(
+        self,
+        values: Array,
+        levels: Array | None = None,
+        ask: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.values, self.levels, self.ask = values, levels, ask
+        self.n_products = len(values)
+
+    @classmethod
+    def of_function(cls, ask: Callable[[Any], Any]) -> _Truth:
+        """Read a quantile function at 65 levels, close together in the tails."""
+        first = np.asarray(ask(0.5), dtype=np.float64)
+        if first.ndim != 1 or not first.size:
+            raise InvalidInput(
+                f"truth must return one quantile per product, got shape {first.shape} at level 0.5."
+            )
+        points = np.linspace(-5.0, 5.0, 65)
+        levels = ndtr(points)
+        asked = [_asked(ask, float(each), first.size) for each in levels]
+        values = np.ascontiguousarray(np.stack(asked, axis=1))
+        _check_order(values)
+        # Straight lines between quantiles lie off the function by Q''(p) Δp² / 12 on average. With
+        # p = Φ(z) and points at equal distances h of z, Q'' Δp² = (Q_zz + z Q_z) h²; less that,
+        # expectations are right to the fourth order.
+        before, here, after = values[:, :-2], values[:, 1:-1], values[:, 2:]
+        tilt = 0.5 * (points[1] - points[0]) * points[1:-1]
+        bend = ((1.0 + tilt) * after - 2.0 * here + (1.0 - tilt) * before) / 12.0
+        values[:, 1:-1] -= bend
+        return cls(np.maximum.accumulate(values, axis=1), levels, ask)
+
+    def quantile(self, level: Array) -> Array:
+        """Where each product reaches its level."""
+        level = np.clip(level, 1e-12, 1.0 - 1e-12)
+        if self.ask is not None:
+            return _asked(self.ask, level, self.n_products)
+        return self.from_table(level)
+
+    def from_table(self, level: Array) -> Array:
+        """Read the quantile of each product from its values."""
+        rows, count = np.arange(self.n_products), self.values.shape[1]
+        if self.levels is None:  # a level this close to a step of the sample is meant to be on it
+            place = np.ceil(level * count - _ROUNDING).astype(np.intp) - 1
+            return np.asarray(self.values[rows, np.clip(place, 0, count - 1)])
+        if count == 1:
+            return self.values[:, 0].copy()
+        inside = np.clip(level, self.levels[0], self.levels[-1])
+        right = np.clip(np.searchsorted(self.levels, inside), 1, count - 1)
+        left = self.levels[right - 1]
+        share = (inside - left) / (self.levels[right] - left)
+        bottom, top = self.values[rows, right - 1], self.values[rows, right]
+        return np.asarray(bottom + share * (top - bottom))
+
+    def shortfall(self, decision: Array, rows: Any = slice(None)) -> Array:
+        """E(D − y)⁺ of decisions, one for each product or for some of them.
+
+        Over a stretch [a, b] of probability p that lies above y it is p times the middle less y,
+        which is what half of p on either end gives. The stretch that y falls into counts
+        p (b − y)² / (2 (b − a)) instead of p (b − y) / 2.
+        """
+        values = self.values[rows]
+        over = np.maximum(values - decision[:, np.newaxis], 0.0)
+        if self.levels is None:
+            return np.asarray(over.mean(axis=1))
+        last = self.levels.size - 1
+        left = np.clip(last - np.count_nonzero(over, axis=1), -1, last - 1)
+        place = np.arange(len(values))
+        ahead = over[place, left + 1]
+        width = values[place, left + 1] - values[place, np.maximum(left, 0)]
+        share = np.divide(ahead, width, out=np.ones(len(values)), where=width > 0)
+        mass = np.append(np.diff(self.levels), 0.0)
+        return np.asarray(over @ self._weight + 0.5 * mass[left] * ahead * (share - 1.0))
+
+    @cached_property
+    def _weight(self) -> Array:
+        """Weights of the values in the mean: half of each stretch beside them, and the ends."""
+        if self.levels is None:
+            return np.full(self.values.shape[1], 1.0 / self.values.shape[1])
+        stretch = np.diff(self.levels, prepend=0.0, append=1.0)
+        weight = 0.5 * (stretch[1:] + stretch[:-1])
+        weight[0] += 0.5 * stretch[0]
+        weight[-1] += 0.5 * stretch[-1]
+        return np.asarray(weight)
+
+    def expected_cost(self, decision: Array, below: Array, above: Array) -> Array:
+        """E c(y) of each product, never negative."""
+        short = self.shortfall(decision)
+        left = np.maximum(decision - self.values @ self._weight + short, 0.0)
+        return np.asarray(below * short + above * left)
+
+
+def _asked(ask: Callable[[Any], Any], level: Numbers, n_products: int) -> Array:
+    """Ask a quantile function, and check what it says."""
+    value = np.asarray(ask(level), dtype=np.float64)
+    if value.shape != (n_products,):
+        raise InvalidInput(
+            f"truth must return one quantile for each of {n_products} products, "
+            f"got shape {value.shape}."
+        )
+    if not np.isfinite(value).all():
+        product = int(np.argmin(np.isfinite(value)))
+        at = np.broadcast_to(level, value.shape)[product]
+        raise InvalidInput(
+            f"truth must return finite quantiles, got {value[product]} "
+            f"at level {at:.4g} for product {product}."
+        )
+    return value
+
+
+def _check_order(values: Array) -> None:
+    """Refuse quantiles that cross."""
+    falls = np.diff(values, axis=1) < -1e-9 * (1.0 + np.abs(values[:, 1:]))
+    if falls.any():
+        raise _falling(int(falls.any(axis=1).argmax()))
+
+
+def _falling(product: int) -> InvalidInput:
+    return InvalidInput(
+        "truth must not fall from one level to the next, got quantiles that decrease as the level "
+        f"grows for product {product}."
+    )
+
+
+# --- The price of each budget.
+
+
+class _Shared:
+    """What a unit of each product uses, of which budget, and the budgets."""
+
+    def __init__(self, use: Array, group: NDArray[np.intp], budget: Array) -> None:
+        self.use, self.group, self.budget = use, group, budget
+
+    def used(self, decision: Array) -> Array:
+        """Sum of use times decision, for each budget."""
+        spent = np.bincount(self.group, self.use * decision, minlength=self.budget.size)
+        return spent.astype(np.float64, copy=False)
+
+
+class _Bracket:
+    """Two prices of each budget around the one at which it is just used up.
+
+    Parameters
+    ----------
+    shared : _Shared
+    respond : callable
+        Price of each budget in, decision of each product out.
+    top : ndarray of shape (n_budgets,)
+        Prices at which every product is content with its lower bound.
+    strict : bool
+        Whether a decision that does not fall as the price rises is an error, or rounding.
+    few : float, default=0
+        Stop where the decisions at both prices differ by no more than this in all.
+    hints : sequence of ndarray of shape (n_budgets,)
+        Prices to try first.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_budgets,)
+        At `low` products ask for more than there is, at `high` they do not.
+    more, less, free : ndarray of shape (n_products,)
+        Decisions at these prices, and where the budget costs nothing.
+    over, under : ndarray of shape (n_budgets,)
+        Use at `low` less the budget, above 0 where it binds; the budget less use at `high`.
+    """
+
+    def __init__(
+        self,
+        shared: _Shared,
+        respond: Callable[[Array], Array],
+        top: Array,
+        *,
+        strict: bool,
+        few: float = 0.0,
+        hints: Sequence[Array] = (),
+    ) -> None:
+        self.shared, group, budget = shared, shared.group, shared.budget
+        self.low = np.zeros(budget.size)
+        self.free = self.more = respond(self.low)
+        self.over = shared.used(self.free) - budget
+        self.high = np.where(self.over > 0, top, 0.0)
+        self.less = np.where((self.over > 0)[group], respond(self.high), self.free)
+        self.under = budget - shared.used(self.less)
+        size = np.maximum(np.abs(budget), shared.used(np.abs(self.less)))
+        hinted = list(hints)
+        while not (closed := self.closed).all():
+            if few and np.where(closed[group], 0.0, self.more - self.less).sum() <= few:
+                break
+            if not few and (self.gap <= 1e-13 * self.high * size).all():
+                break
+            low, high = self.low, self.high
+            if hinted:
+                price = hinted.pop(0)
+            else:  # numbers that are not negative are ordered as their bits are
+                bits = low.view(np.int64) + (high.view(np.int64) - low.view(np.int64)) // 2
+                price = bits.view(np.float64)
+            price = np.clip(price, np.nextafter(low, np.inf), np.nextafter(high, 0.0))
+            price = np.where(closed, high, price)
+            asked = respond(price)
+            inside = np.clip(asked, self.less, self.more)
+            scale = 1.0 + np.abs(self.less) + np.abs(self.more)
+            wrong = np.abs(asked - inside) > 1e-6 * scale  # more than rounding of quantiles
+            if strict and wrong.any():
+                raise _falling(int(wrong.argmax()))
+            over = shared.used(inside) - budget
+            up, down = ~closed & (over > 0), ~closed & (over <= 0)
+            self.low, self.high = np.where(up, price, low), np.where(down, price, high)
+            self.over = np.where(up, over, self.over)
+            self.under = np.where(down, -over, self.under)
+            self.more = np.where(up[group], inside, self.more)
+            self.less = np.where(down[group], inside, self.less)
+
+    @property
+    def binds(self) -> NDArray[np.bool_]:
+        """Budgets that are too small for what products ask for when it costs nothing."""
+        return self.over > 0
+
+    @property
+    def closed(self) -> NDArray[np.bool_]:
+        """Budgets with no floating-point number between the two prices."""
+        return ~self.binds | (np.nextafter(self.low, np.inf) >= self.high)
+
+    @property
+    def gap(self) -> Array:
+        """Bound on the excess cost of any mixture of `more` and `less` that meets the budget.
+
+        Between the two decisions of a product the cost falls by between `low` and `high` per unit
+        of budget. Under the price `high` a mixture y is therefore at most (high − low) w (y − less)
+        above the best, which sums to (high − low) · under; under `low` likewise to
+        (high − low) · over.
+        """
+        distance = np.minimum(self.over, self.under)
+        return np.where(self.binds, (self.high - self.low) * np.maximum(distance, 0.0), 0.0)
+
+    @property
+    def price(self) -> Array:
+        """The end that comes closer to the budget."""
+        price = np.where(self.over < self.under, self.low, self.high)
+        return np.where(self.binds, price, 0.0)
+
+    def mixture(self) -> Array:
+        """Mix both decisions so that the budget is used up, and not a rounding beyond it."""
+        shared, span = self.shared, self.over + self.under
+        span = np.where(span > 0, span, 1.0)
+        share = np.clip(np.where(self.binds, self.under / span, 1.0), 0.0, 1.0)
+        for _ in range(4):
+            decision = self.less + share[shared.group] * (self.more - self.less)
+            excess = np.where(self.binds, shared.used(decision) - shared.budget, 0.0)
+            if not (excess > 0).any():
+                break
+            share = np.maximum(share - 2.0 * np.maximum(excess, 0.0) / span, 0.0)
+        return np.asarray(decision)
+
+
+# --- In lots.
+
+
+class _Lots:
+    """The same problem counted in lots above the lower bounds; budgets less what these use."""
+
+    def __init__(
+        self,
+        truth: _Truth,
+        shared: _Shared,
+        step: Array,
+        first: Array,
+        last: Array,
+        below: Array,
+        above: Array,
+    ) -> None:
+        self.truth, self.step, self.first = truth, step, first
+        self.below, self.above = below, above
+        use, group = shared.use * step, shared.group
+        left = np.maximum(shared.budget - shared.used(first), 0.0)
+        least, most = np.full(left.size, np.inf), np.zeros(left.size)
+        costly = use > 0
+        np.minimum.at(least, group[costly], use[costly])
+        np.maximum.at(most, group[costly], use[costly])
+        alike = (most > 0) & (most - least <= _ROUNDING * most)
+        whole = np.floor(left / np.where(alike, most, 1.0) * (1.0 + _ROUNDING) + _ROUNDING)
+        # one rounding more than so many lots, or their sum might seem not to fit
+        left = np.where(alike, whole * most * (1.0 + _ROUNDING), left)
+        self.shared = _Shared(use, group, left)
+        self.most = np.round((last - first) / step)  # lots above the lower bound; may be infinite
+        self.least = _ROUNDING * step * (below + above)  # a saving up to this is rounding
+
+    def saving(self, count: Array, index: Any = slice(None)) -> Array:
+        """Value one lot more, after `count` lots; of some products, also several times."""
+        step, above = self.step[index], self.above[index]
+        start = self.first[index] + count * step
+        sold = self.truth.shortfall(start, index) - self.truth.shortfall(start + step, index)
+        return np.asarray((self.below[index] + above) * sold - above * step)
+
+    def decide(
+        self, level: Callable[[Array], Array], top: Array, near: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """Give decisions, those without a budget, prices, and the proven gap of each budget."""
+        shared = self.shared
+
+        def respond(price: Array) -> Array:
+            """Count the lots of each product that save more than they use at a price."""
+            at = level(price)
+            quantile = self.truth.from_table(np.clip(at, 1e-12, 1.0 - 1e-12))
+            number = np.floor((quantile - self.first) / self.step)
+            count = np.clip(np.where(at > 0, number, 0.0), 0.0, self.most)
+            paid = price[shared.group] * shared.use
+            worth = (at > 0) & (count < self.most)
+            worth &= self.saving(count) > paid * (1.0 + _ROUNDING) + self.least
+            return count + worth
+
+        # the price in fractions is close where products are many; the lots between are sorted
+        few = max(1000.0, 0.5 * self.step.size)
+        hints = [near * (1.0 - 1e-3), near * (1.0 + 1e-3)]
+        bracket = _Bracket(shared, respond, top, strict=False, few=few, hints=hints)
+        count, price, gap = self._take_best(bracket)
+        gap = gap - self._take_smaller(count)
+        units = (np.round(self.first / self.step) + each for each in (count, bracket.free))
+        decision, free = (np.asarray(each * self.step) + 0.0 for each in units)
+        return decision, free, price, gap
+
+    def _take_best(self, bracket: _Bracket) -> tuple[Array, Array, Array]:
+        """Take the lots that `more` has and `less` has not, the best first, while they fit.
+
+        Lots of a product with the same saving are one run, and may be taken one by one.
+
+        Returns
+        -------
+        count : ndarray of shape (n_products,)
+            Lots of each product.
+        price, worth : ndarray of shape (n_budgets,)
+            Saving per unit of budget of the first lot that did not fit; of what is left.
+        """
+        shared = self.shared
+        n_budgets = shared.budget.size
+        between = bracket.more - bracket.less
+        closed = bracket.closed[shared.group]
+        tied = np.flatnonzero(closed & (between > 0))  # all of them save the price
+        open_ones = np.flatnonzero(~closed & (between > 0))
+        times = between[open_ones].astype(np.intp)
+        product = np.repeat(open_ones, times)
+        before = np.arange(product.size) - np.repeat(np.cumsum(times) - times, times)
+        saved = self.saving(bracket.less[product] + before, product)
+        rate = np.concatenate([saved / shared.use[product], bracket.low[shared.group[tied]]])
+        product = np.concatenate([product, tied])
+        size = np.concatenate([np.ones(saved.size), between[tied]])
+        order = np.lexsort((-rate, shared.group[product]))
+        product, size, rate = product[order], size[order], rate[order]
+
+        group, use = shared.group[product], shared.use[product]
+        room = shared.budget - shared.used(bracket.less)
+        total = np.cumsum(size * use)
+        starts = np.searchsorted(group, np.arange(n_budgets))
+        reached = total - np.concatenate([[0.0], total])[starts][group]
+        slack = _ROUNDING * np.maximum(shared.budget, 0.0)
+        fits = reached <= (room + slack)[group]
+        # first run of each budget that does not fit; lots after it wait, also if they would
+        blocked = np.full(n_budgets, product.size)
+        np.minimum.at(blocked, group[~fits], np.flatnonzero(~fits))
+        taken = np.where(np.arange(group.size) < blocked[group], size, 0.0)
+        stops = np.flatnonzero(blocked < product.size)
+        at = blocked[stops]
+        ahead = reached[at] - size[at] * use[at]
+        taken[at] = np.clip(np.floor((room[stops] + slack[stops] - ahead) / use[at]), 0.0, size[at])
+        count = bracket.less + np.bincount(product, taken, minlength=bracket.less.size)
+        price = np.zeros(n_budgets)
+        price[stops] = rate[at]
+        left = np.maximum(shared.budget - shared.used(count), 0.0)
+        left[left <= 2.0 * slack] = 0.0
+        return count, price, price * left
+
+    def _take_smaller(self, count: Array) -> Array:
+        """Take lots that still fit, the best first; changes `count`, returns savings by budget."""
+        group, use = self.shared.group, self.shared.use
+        saved = np.zeros(self.shared.budget.size)
+        left = self.shared.budget - self.shared.used(count)
+        index = np.flatnonzero((use > 0) & (use <= left[group]) & (count < self.most))
+        gain = self.saving(count[index], index)
+        for product in index[np.argsort(-gain / use[index], kind="stable")]:
+            own = np.array([product])
+            while use[product] <= left[group[product]] and count[product] < self.most[product]:
+                worth = float(self.saving(count[own], own)[0])
+                if worth <= self.least[product]:
+                    break
+                saved[group[product]] += worth
+                left[group[product]] -= use[product]
+                count[product] += 1
+        return saved
+
+
+# --- Reading.
+
+
+def _read_truth(truth: Any, X: Any, levels: ArrayLike | None) -> _Truth:
     """Read what is known of the products, in whatever form."""
     latent = isinstance(truth, DecisionModel | LatentBand)
     if (latent or callable(truth)) and levels is not None:
@@ -259,26 +707,20 @@ def _read_truth(truth: Any, X: Any, levels: ArrayLike | None) -> Distribution:
             )
         if X is None:
             raise InvalidInput("X must have one row per product where truth is a model, got None.")
-        quantile = rule.quantile_function(X)
-        return QuantileFunction(quantile, quantile(0.5).size)
+        return _Truth.of_function(rule.quantile_function(X))
     if X is not None:
         raise InvalidInput(
             "X is only used where truth is a LatentBand or a model fitted with one, "
             f"got truth of type {type(truth).__name__}."
         )
     if callable(truth):
-        first = np.asarray(truth(0.5), dtype=np.float64)
-        if first.ndim != 1 or not first.size:
-            raise InvalidInput(
-                f"truth must return one quantile per product, got shape {first.shape} at level 0.5."
-            )
-        return QuantileFunction(truth, first.size)
+        return _Truth.of_function(truth)
     values = _read_values(truth)
     if levels is None:
-        return Samples(ordered(values))
+        return _Truth(np.sort(values, axis=1))
     known = _read_levels(levels, values.shape[1])
-    check_order(values)
-    return QuantileTable(values, known)
+    _check_order(values)
+    return _Truth(values, known)
 
 
 def _read_values(truth: Any) -> Array:
@@ -383,19 +825,3 @@ def _read_budget(budget: Any, names: NDArray[Any] | None) -> Array:
         )
     amounts = read_numbers("budget", [budget[name] for name in names.tolist()])
     return np.array(amounts, dtype=np.float64)
-
-
-def _check_feasible(problem: AllocationProblem) -> None:
-    """Refuse budgets that lower bounds exceed; what is only rounding is let through."""
-    first, budget = problem.room.first, problem.budget
-    if not np.isfinite(first).all():
-        raise InvalidInput("lower must be finite for every product, got -inf.")
-    least = problem.used(first)
-    good = least <= budget + _ROUNDING * problem.used(np.abs(first))
-    if not good.all():
-        place = int(np.argmin(good))
-        where = "" if problem.names is None else f" in group {problem.names[place]!s}"
-        raise InvalidInput(
-            f"budget must be at least {least[place]:g}, which the lower bounds use, "
-            f"got {budget[place]:g}{where}."
-        )
