@@ -662,7 +662,7 @@ class _Lots:
         at = blocked[stops]
         ahead = reached[at] - size[at] * use[at]
         taken[at] = np.clip(np.floor((room[stops] + slack[stops] - ahead) / use[at]), 0.0, size[at])
-        count = bracket.less + np.bincount(product, taken, minlength=bracket.less.size)
+        count: Array = bracket.less + np.bincount(product, taken, minlength=bracket.less.size)
         price = np.zeros(n_budgets)
         price[stops] = rate[at]
         left = np.maximum(shared.budget - shared.used(count), 0.0)
