@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from unmet import Band, NeuralDecision, Newsvendor, SquaredError
 from unmet.errors import InvalidInput
-from unmet.estimators.networks import read_plan
+from unmet.estimators.neural import read_tasks
 from unmet.rows import Rows
 
 COST = Newsvendor(underage=4, overage=1)
@@ -35,7 +35,7 @@ def test_the_best_network_on_the_rows_set_aside_is_kept(noisy, solver, cost, wei
     share = None if weight is None else weight / weight.sum()
     model = _model(solver=solver).set_params(cost=cost)
     model.fit(X, s, sample_weight=weight)
-    (task,) = read_plan(model, s.size).tasks(Rows(X, s, cost, share, Band(0, 2)))
+    _, (task,) = read_tasks(model, Rows(X, s, cost, share, Band(0, 2)))
     own, aside = task.set_aside(0.25)
     assert aside.index.size == 22
     assert np.array_equal(np.sort(np.r_[own.index, aside.index]), np.arange(90))

@@ -79,13 +79,17 @@ class ChosenBand:
 
 
 def choose_bands(
-    model: BaseEstimator, pairs: Sequence[tuple[Cost, Band | BandRule | None]], given: Rows
+    model: BaseEstimator,
+    pairs: Sequence[tuple[Cost, Band | BandRule | None]],
+    given: Rows,
+    learned: dict[int, BandRule] | None = None,
 ) -> list[ChosenBand]:
     """Band for each cost; a rule that occurs several times learns once, from its first cost.
 
-    A copy of the rule learns, from all rows given; the estimator's own stays as it is.
+    A copy of the rule learns, from all rows given; the estimator's own stays as it is. `learned`
+    holds rules that have learned from these rows already.
     """
-    learned: dict[int, BandRule] = {}
+    learned = {} if learned is None else learned
     chosen = []
     for cost, band in pairs:
         if not isinstance(band, BandRule):
@@ -109,6 +113,15 @@ def without_rule(band: Band | BandRule | None) -> Band | None:
             "from all rows: use its band, rule.fit(...).band(X)."
         )
     return band
+
+
+def check_in_memory(model: BaseEstimator, X: Any) -> None:
+    """Refuse a source of blocks where all rows are needed at once."""
+    if isinstance(X, BlockSource):
+        raise Unsupported(
+            f"{type(model).__name__} and a source of blocks do not fit together, because it learns "
+            "from rows in memory: read a sample of the rows, or use LinearDecision."
+        )
 
 
 def check_used(band: Band | BandRule | None, **known: Any) -> None:

@@ -1,47 +1,78 @@
-"""Decisions by boosted trees: a scikit-learn estimator around the boosting solver."""
+"""Decisions by boosted trees: a scikit-learn estimator around the boosting solver.
+
+Columns of a table become what trees want: numbers, and categories by number, both of which may be
+missing. Band rules learn from finite numbers, and are given what they can read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, Self, TypeAlias
 
+import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from joblib import effective_n_jobs
+from narwhals.exceptions import DuplicateError
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Array, Band, Features
 from unmet.censoring.rule import BandRule
 from unmet.costs import Cost
-from unmet.errors import Unsupported
+from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import (
     ChosenBand,
     DecisionModel,
+    check_in_memory,
     check_used,
     choose_bands,
     costs_by_row,
     one_blas_thread,
     read_band,
     read_cost,
+    read_validation_pair,
 )
 from unmet.estimators.lots import ShiftCost
-from unmet.estimators.trees import (
-    Columns,
-    check_two_dimensions,
-    names_of,
-    read_held,
-    read_monotone,
-    read_settings,
-    read_threads,
-    read_validation,
-    readable,
-    train,
+from unmet.rows import SMALLEST_OF_TREES, Rows, check_sizes, read_column, read_features
+from unmet.solvers.boosting.growing import BoostingSettings, boost, load_lightgbm
+from unmet.validation import (
+    Constraint,
+    Jobs,
+    Maybe,
+    Number,
+    Seed,
+    TrueOrFalse,
+    WholeNumber,
+    is_missing,
+    is_whole,
+    read_parameters,
+    refusal,
 )
-from unmet.rows import SMALLEST_OF_TREES, Rows, check_sizes, read_column
-from unmet.solvers.blocks.source import BlockSource
-from unmet.solvers.boosting.growing import Boosted, load_lightgbm
+
+Category: TypeAlias = str | float | int
+
+_ALLOWED: dict[str, Constraint] = {
+    "max_iter": WholeNumber(1),
+    "learning_rate": Number(above=0, most=1),
+    "max_leaf_nodes": Maybe(WholeNumber(2)),
+    "max_depth": Maybe(WholeNumber(1)),
+    "min_samples_leaf": WholeNumber(1),
+    "strength": Number(least=0),
+    "max_features": Number(above=0, most=1),
+    "n_iter_no_change": WholeNumber(1),
+}
+# Parameters of LightGBM that have a name of ours, or would break what we do with its trees.
+_OURS = {
+    *("objective", "num_iterations", "learning_rate", "num_leaves", "max_depth"),
+    *("min_data_in_leaf", "lambda_l2", "feature_fraction_bynode", "num_threads", "seed"),
+    *("categorical_feature", "monotone_constraints", "early_stopping_round", "boosting"),
+    *("linear_tree", "num_class"),
+}
 
 
 class BoostedDecision(DecisionModel):
@@ -218,15 +249,15 @@ class BoostedDecision(DecisionModel):
             Itself.
         """
         load_lightgbm()
-        if isinstance(X, BlockSource):
-            raise Unsupported(
-                "BoostedDecision and a source of blocks do not fit together, because trees are "
-                "grown on rows in memory: read a sample of the rows, or use LinearDecision or "
-                "NeuralDecision."
-            )
-        settings = read_settings(self)
+        check_in_memory(self, X)
+        settings = BoostingSettings(
+            **read_parameters(_ALLOWED, self),
+            n_threads=_threads(self.n_jobs),
+            seed=Seed()("random_state", self.random_state),
+            options=_read_options(self.options),
+        )
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
-        columns, features = Columns.learn(X, self.categorical_features, at_least=2)
+        columns, features = Columns.learn(X, self.categorical_features)
         validate_data(BaseEstimator(), X, skip_check_array=True)  # names: refused before training
         observation = read_column("y", y, features.shape[0])
         band = read_band(self.band)
@@ -235,21 +266,52 @@ class BoostedDecision(DecisionModel):
         given = Rows.of(cost, features, observation, *known, at_least=2)
         counted = given.counted()
         columns = columns.with_medians(counted.features)
-        n_held = read_held(self, counted.n_rows)
-        signs = read_monotone(self.monotonic_cst, names_of(X), columns)
-        by_row = costs_by_row(underage, overage)
-        monitored = read_validation(validation, X, cost, by_row, columns)
+        signs = _read_monotone(self.monotonic_cst, X, columns)
+        by_row, held = costs_by_row(underage, overage), None
+        if validation is not None:
+            X_held, truth = read_validation_pair(validation, X, by_row)
+            monitored = columns.read(X_held)
+            held = Rows(monitored, read_column("truth", truth, monitored.shape[0]), cost)
+        share = Number(above=0, below=1)("validation_fraction", self.validation_fraction)
+        n_held = 0
+        if TrueOrFalse()("early_stopping", self.early_stopping) and held is None:
+            n_held = max(1, round(float(share) * counted.n_rows))
+            if n_held >= counted.n_rows:
+                raise InvalidInput(
+                    f"validation_fraction must leave rows to train on, got {share:g} of "
+                    f"{counted.n_rows} rows, which leaves none."
+                )
         with one_blas_thread():
-            chosen = self._choose_band(band, given, columns, signs)
-            training = given.evaluated(cost, chosen.band).counted()
+            chosen = ChosenBand(band if isinstance(band, Band) else None)
+            if isinstance(band, BandRule):
+                model, rule, numbers = _readable(self, band, columns, given, signs)
+                (chosen,) = choose_bands(model, [(cost, rule)], replace(given, features=numbers))
+            training = rows = given.evaluated(cost, chosen.band).counted()
             # columns are only compared
             check_sizes(training, "trees", least=SMALLEST_OF_TREES, features=False)
-            parts = training, settings, n_held, monitored
-            found, decision = train(*parts, columns.categorical, signs)
+            apart = None
+            if n_held:
+                order = np.random.default_rng(settings.seed).permutation(training.n_rows)
+                apart = [np.sort(part) for part in np.split(order, [n_held])]
+                held, rows = (training.take(part) for part in apart)
+            found = boost(
+                rows, settings, held=held, categorical=columns.categorical, monotone=signs
+            )
+        decision = found.decision
+        if apart is not None:
+            assert found.held_decision is not None
+            decision = np.empty(training.n_rows)
+            decision[apart[0]], decision[apart[1]] = found.held_decision, found.decision
         self._learn_names(X)
         self._columns = columns
         self._keep_choice(cost, chosen, by_row, ShiftCost.at(training, decision))
-        return self._keep(found)
+        self.trees_ = found.trees
+        self.baseline_ = found.trees.start
+        self.n_iter_ = found.n_trees
+        self.training_cost_ = found.cost
+        self.validation_cost_ = found.held_cost
+        self.feature_importances_ = found.importances
+        return self
 
     def predict(self, X: Any) -> Array:
         """Decide for each row.
@@ -262,10 +324,7 @@ class BoostedDecision(DecisionModel):
         -------
         ndarray of shape (n_rows,)
         """
-        check_is_fitted(self)
-        check_two_dimensions(X)
-        self._check_names(X)
-        found = self.trees_.predict(self._columns.read(X), read_threads(self.n_jobs))
+        found = self.trees_.predict(self._read(X), _threads(self.n_jobs))
         return np.maximum(found, self.least_)
 
     def contributions(self, X: Any) -> Array:
@@ -284,37 +343,354 @@ class BoostedDecision(DecisionModel):
             In units of the decision; the last column is the mean decision, and rows sum to what
             `predict` gives.
         """
-        check_is_fitted(self)
-        check_two_dimensions(X)
-        self._check_names(X)
-        return self.trees_.contributions(self._columns.read(X), read_threads(self.n_jobs))
+        return self.trees_.contributions(self._read(X), _threads(self.n_jobs))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def _choose_band(
-        self,
-        band: Band | BandRule | None,
-        given: Rows,
-        columns: Columns,
-        signs: tuple[int, ...] | None,
-    ) -> ChosenBand:
-        """Give a rule what it can read."""
-        if not isinstance(band, BandRule):
-            return ChosenBand(band)
-        model, rule, features = readable(self, band, columns, given, signs)
-        rows = replace(given, features=features)
-        (chosen,) = choose_bands(model, [(given.cost, rule)], rows)
-        return chosen
+    def _read(self, X: Any) -> Features:
+        check_is_fitted(self)
+        _check_two_dimensions(X)
+        self._check_names(X)
+        return self._columns.read(X)
 
-    def _keep(self, found: Boosted) -> Self:
-        """Set the fitted attributes that only this model has."""
-        self.trees_ = found.trees
-        self.baseline_ = found.trees.start
-        self.n_iter_ = found.n_trees
-        self.training_cost_ = found.cost
-        self.validation_cost_ = found.held_cost
-        self.feature_importances_ = found.importances
-        return self
+
+# --- Parameters.
+
+
+def _threads(n_jobs: Any) -> int:
+    return int(effective_n_jobs(Jobs()("n_jobs", n_jobs)))
+
+
+def _read_monotone(given: Any, X: Any, columns: Columns) -> tuple[int, ...] | None:
+    """Give a sign for each column; None where there is no constraint."""
+    if given is None:
+        return None
+    n_features = len(columns.categories)
+    words = "one of -1, 0 and 1 for each column of X, or a mapping from their names to these"
+    signs: list[Any] = [0] * n_features
+    if isinstance(given, Mapping):
+        names = _names_of(X) or []
+        for name, sign in given.items():
+            if name not in names:
+                raise InvalidInput(f"monotonic_cst must name columns of X, got {name!r}.")
+            signs[names.index(name)] = sign
+    elif not isinstance(given, str) and isinstance(given, Iterable):
+        signs = list(given)
+    if len(signs) != n_features or not all(is_whole(s) and s in (-1, 0, 1) for s in signs):
+        raise refusal("monotonic_cst", words, given)
+    for column in columns.categorical:
+        if signs[column]:
+            raise InvalidInput(
+                "monotonic_cst must be 0 for columns that hold categories, "
+                f"got {int(signs[column])} for column {column}."
+            )
+    return tuple(int(sign) for sign in signs) if any(signs) else None
+
+
+def _read_options(options: Any) -> dict[str, Any]:
+    """Options for LightGBM that it knows and that do not contradict ours."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise refusal("options", "a mapping from parameters of LightGBM to values or None", options)
+    # From every name that LightGBM knows to the one it stands for; empty if it does not tell.
+    aliases = getattr(load_lightgbm().basic, "_ConfigAliases", None)
+    known = {} if aliases is None else aliases._get_all_param_aliases()
+    names = {alias: name for name, several in known.items() for alias in (name, *several)}
+    for name in options:
+        if names and name not in names:
+            raise InvalidInput(f"options must hold parameters of LightGBM, got {name!r}.")
+        if names.get(name, name) in _OURS:
+            raise InvalidInput(f"options must not hold {name!r}, which BoostedDecision sets.")
+    return dict(options)
+
+
+# --- Columns of a table as trees want them.
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What `fit` has learned about the columns, and how rows are read with it.
+
+    A category is numbered by its place among those seen in `fit`, in the order of numbers and
+    letters; one that was not seen is missing. A number that is missing where none was in `fit` is
+    taken for the median: the trees have no branch for it, and LightGBM would take it for 0.
+
+    Attributes
+    ----------
+    categories : tuple
+        For each column the categories seen in `fit`, or None where it holds numbers.
+    median : ndarray of shape (n_features,) or None
+        Of each column that was never missing in `fit`, NaN for the others; None for sparse X.
+    """
+
+    categories: tuple[tuple[Category, ...] | None, ...]
+    median: Array | None = None
+
+    @classmethod
+    def learn(cls, X: Any, categorical: Any) -> tuple[Columns, Features]:
+        """Read the rows of `fit`, and remember how.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        categorical : array-like or None
+            Names or positions of the columns that hold categories, or a mask. Columns of a table
+            that hold text or categories by their type are taken for such in any case.
+        """
+        chosen = _find_categorical(X, categorical)
+        if not chosen:
+            features = read_features(X, at_least=2, allow_missing=True)
+            return cls((None,) * features.shape[1]), features
+        entries = {column: _entries(X, column) for column in chosen}
+        features = read_features(_without(X, chosen), at_least=2, allow_missing=True)
+        seen: list[tuple[Category, ...] | None] = [None] * features.shape[1]
+        for column, values in entries.items():
+            distinct = {value for value in values if value is not None}
+            # in order: numbers, then text
+            seen[column] = tuple(sorted(distinct, key=lambda each: (isinstance(each, str), each)))
+        columns = cls(tuple(seen))
+        return columns, columns._encode(features, entries)
+
+    def with_medians(self, features: Features) -> Columns:
+        """Remember the middle of each column of numbers, for those never missing in these rows."""
+        if sparse.issparse(features):
+            return self
+        median = np.full(features.shape[1], np.nan)
+        half = features.shape[0] // 2
+        for i, column in enumerate(features.T):  # one by one: no second copy of everything
+            if self.categories[i] is None and not np.isnan(column).any():
+                median[i] = np.partition(column, half)[half]
+        return Columns(self.categories, median)
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """Positions of the columns that hold categories."""
+        return tuple(i for i, each in enumerate(self.categories) if each is not None)
+
+    def read(self, X: Any) -> Features:
+        """Read other rows, whose columns have been compared with those of `fit`."""
+        chosen = self.categorical
+        if not chosen:
+            return self._filled(read_features(X, allow_missing=True))
+        if sparse.issparse(X):
+            stored: Any = X
+            X = stored.toarray()
+        entries = {column: _entries(X, column) for column in chosen}
+        features = read_features(_without(X, chosen), allow_missing=True)
+        return self._filled(self._encode(features, entries))
+
+    def _encode(self, features: Features, entries: dict[int, list[Category | None]]) -> Array:
+        """Put the numbers of categories into their columns."""
+        encoded = np.array(features)
+        for column, values in entries.items():
+            number: dict[Any, float] = {
+                category: float(i) for i, category in enumerate(self.categories[column] or ())
+            }
+            encoded[:, column] = [number.get(value, np.nan) for value in values]
+        return encoded
+
+    def _filled(self, features: Features) -> Features:
+        """Replace what was never missing in `fit`."""
+        if self.median is None or sparse.issparse(features):
+            return features
+        flat = features.reshape(-1)
+        with np.errstate(over="ignore"):
+            if not np.isnan(np.dot(flat, flat)):  # one number tells whether anything is missing
+                return features
+        missing = np.isnan(features) & ~np.isnan(self.median)
+        return np.where(missing, self.median, features) if missing.any() else features
+
+
+def _names_of(X: Any) -> list[Any] | None:
+    """Column names of a table; None for what has none."""
+    if sparse.issparse(X) or not nw.dependencies.is_into_dataframe(X):
+        return None
+    return list(nw.from_native(X, eager_only=True).columns)
+
+
+def _check_two_dimensions(X: Any) -> None:
+    """Refuse what is no table, in the words of `read_features`."""
+    if sparse.issparse(X) or nw.dependencies.is_into_dataframe(X):
+        return
+    try:
+        flat = np.asarray(X).ndim != 2
+    except ValueError:  # sequences of different lengths
+        flat = True
+    if flat:
+        read_features(X)
+
+
+def _find_categorical(X: Any, categorical: Any) -> tuple[int, ...]:
+    """Positions of the columns that hold categories: those asked for, and those of such a type."""
+    names: list[Any] = []
+    found: set[int] = set()
+    if nw.dependencies.is_into_dataframe(X):
+        try:
+            table = nw.from_native(X, eager_only=True)
+            kinds = table.schema.dtypes()
+        except (TypeError, DuplicateError):
+            read_features(X)  # not in memory, or two columns of one name: says so
+            raise
+        names = list(table.columns)
+        for i, kind in enumerate(kinds):
+            is_text = kind == nw.Object and _holds_text(table[:, i])
+            if is_text or kind in (nw.Categorical, nw.Enum, nw.String):
+                found.add(i)
+    if categorical is None:
+        return tuple(sorted(found))
+    _check_two_dimensions(X)
+    n_columns = np.shape(X)[1]
+    words = "names or positions of columns of X, a mask of them or None"
+    if isinstance(categorical, str) or not isinstance(categorical, Iterable):
+        raise refusal("categorical_features", words, categorical)
+    asked = list(np.asarray(categorical, dtype=object).reshape(-1))
+    if len(asked) == n_columns and all(isinstance(each, bool | np.bool_) for each in asked):
+        asked = np.flatnonzero(asked).tolist()
+    for each in asked:
+        if isinstance(each, str) and each in names:
+            found.add(names.index(each))
+        elif is_whole(each) and 0 <= int(each) < n_columns:
+            found.add(int(each))
+        else:
+            raise refusal("categorical_features", words, each)
+    if found and sparse.issparse(X):
+        raise Unsupported(
+            "categorical_features and a sparse X do not fit together, because zeros that are not "
+            "stored are no category: give a dense X."
+        )
+    return tuple(sorted(found))
+
+
+def _holds_text(column: Any) -> bool:
+    """Whether every entry of a column of objects is text or missing."""
+    values = column.to_list()
+    return any(isinstance(value, str) for value in values) and all(
+        isinstance(value, str) or is_missing(value) for value in values
+    )
+
+
+def _entries(X: Any, column: int) -> list[Category | None]:
+    """One column as categories, None where it is missing."""
+    if type(X) is np.ndarray and X.dtype.kind in "biuf":  # the same, each value once
+        different, place = np.unique(X[:, column], return_inverse=True)
+        named = np.array([*map(_category, different.tolist()), None], dtype=object)[:-1]
+        found: list[Category | None] = named[place].tolist()
+        return found
+    if nw.dependencies.is_into_dataframe(X):
+        values = nw.from_native(X, eager_only=True)[:, column].to_list()
+    else:
+        if isinstance(X, np.ma.MaskedArray):
+            X = np.ma.filled(X.astype(np.float64), np.nan)
+        values = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)[
+            :, column
+        ].tolist()
+    return [_category(value) for value in values]
+
+
+def _category(value: Any) -> Category | None:
+    """Text and numbers are categories as they are, other things by their text."""
+    if isinstance(value, str):
+        return value
+    if is_missing(value):
+        return None
+    if isinstance(value, Integral):  # truth values among them
+        return int(value)
+    return float(value) if isinstance(value, Real) else str(value)
+
+
+def _without(X: Any, columns: tuple[int, ...]) -> Any:
+    """Replace the columns that hold categories by zeros, so that the others are read as always."""
+    if nw.dependencies.is_into_dataframe(X):
+        table = nw.from_native(X, eager_only=True)
+        zeros = [nw.lit(0.0).alias(table.columns[i]) for i in columns]
+        return table.with_columns(*zeros).to_native()
+    array: NDArray[Any] = np.array(X, dtype=object if not isinstance(X, np.ndarray) else None)
+    if array.dtype.kind not in "biuf":
+        array = array.astype(object)
+    array[:, list(columns)] = 0
+    return array
+
+
+# --- Categories and missing values as plain numbers, for band rules.
+
+
+def _readable(
+    model: BaseEstimator,
+    rule: BandRule,
+    columns: Columns,
+    given: Rows,
+    monotone: tuple[int, ...] | None,
+) -> tuple[BaseEstimator, BandRule, Features]:
+    """Give model, rule and features as a rule can read them: finite numbers, in the order of X.
+
+    A column of numbers has its missing entries replaced by the median, and then, if there are any,
+    a column that says where they were. Categories have one column each that says which rows are of
+    it, but for the most frequent; missing is a category of its own. Beyond fifty of them one column
+    stands instead, with the mean observation of the category, shrunk to that of all rows. A rule
+    that refits the model is given one that takes these columns for what they are.
+    """
+    features, counted = given.features, given.counted()
+    if not isinstance(features, np.ndarray) or not isinstance(counted.features, np.ndarray):
+        return model, rule, read_features(features)  # refuses what is missing
+    if not columns.categorical and not np.isnan(features).any():
+        return model, rule, features
+    makers = [
+        _categories(column, counted.observation) if i in columns.categorical else _numbers(column)
+        for i, column in enumerate(counted.features.T)
+    ]
+
+    def numbers(table: Array) -> Array:
+        made = [make(table[:, i]) for i, make in enumerate(makers)]
+        return np.ascontiguousarray(np.concatenate(made, axis=1))
+
+    signs: list[int] | None = None
+    if monotone is not None:  # the first column that was made of one has its constraint
+        signs = []
+        for sign, make in zip(monotone, makers, strict=True):
+            width = make(np.zeros(1)).shape[1]
+            signs += ([sign] + [0] * (width - 1))[:width]
+    stand_in = clone(model).set_params(categorical_features=None, monotonic_cst=signs)
+    if "X" in rule.get_params(deep=False):  # rows of its own, as those of AuditedBand
+        if np.shape(rule.X)[1:] != (len(columns.categories),):
+            raise InvalidInput(
+                f"X of {type(rule).__name__} must have {len(columns.categories)} features, as X "
+                f"has, got shape {np.shape(rule.X)}."
+            )
+        rule = clone(rule).set_params(X=numbers(np.asarray(columns.read(rule.X))))
+    return stand_in, rule, numbers(features)
+
+
+def _numbers(column: Array) -> Callable[[Array], Array]:
+    missing = np.isnan(column)
+    median = float(np.median(column[~missing])) if not missing.all() else 0.0
+
+    def make(entries: Array) -> Array:
+        holes = np.isnan(entries)
+        filled = np.where(holes, median, entries)
+        return np.column_stack([filled, holes] if missing.any() else [filled])
+
+    return make
+
+
+def _categories(column: Array, observation: Array) -> Callable[[Array], Array]:
+    values, place = np.unique(np.nan_to_num(column, nan=-1.0), return_inverse=True)
+    count = np.bincount(place)
+    if values.size <= 50:
+        others = np.delete(values, int(np.argmax(count)))
+        return lambda entries: (np.nan_to_num(entries, nan=-1.0)[:, np.newaxis] == others).astype(
+            np.float64
+        )
+    overall = float(observation.mean())
+    # ten rows of the mean of all rows are added to each category
+    mean = (np.bincount(place, observation) + 10.0 * overall) / (count + 10.0)
+
+    def make(entries: Array) -> Array:
+        numbers = np.nan_to_num(entries, nan=-1.0)
+        found = np.minimum(np.searchsorted(values, numbers), values.size - 1)
+        return np.where(values[found] == numbers, mean[found], overall)[:, np.newaxis]
+
+    return make

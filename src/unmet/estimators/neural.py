@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, Self, get_args
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Array, Band, common_rows
 from unmet.censoring.rule import BandRule
 from unmet.costs import Cost
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.estimators.base import (
     ChosenBand,
     DecisionModel,
+    check_in_memory,
     check_used,
     choose_bands,
     costs_by_row,
@@ -26,24 +32,60 @@ from unmet.estimators.base import (
     read_validation_pair,
     without_rule,
 )
-from unmet.estimators.blocks import check_alone
 from unmet.estimators.lots import ShiftCost
-from unmet.estimators.networks import (
-    NetworkPlan,
-    Steps,
-    fit_jobs,
-    fit_network_blocks,
-    read_hidden,
-    read_plan,
-    train_plan,
-    trains_in_steps,
-)
 from unmet.rows import Rows, check_sizes, read_features
-from unmet.solvers.blocks.source import BlockSource
-from unmet.solvers.losses import ScalingName
-from unmet.solvers.neural.networks import ActivationName, Network, NetworkLayout
-from unmet.solvers.neural.optimisers import DtypeName, NetworkSolver, ScheduleName
-from unmet.solvers.neural.training import Trained
+from unmet.solvers import constants
+from unmet.solvers.losses import Index, ScalingName, Units, loss_of
+from unmet.solvers.neural.networks import ActivationName, FeatureScaling, Network, Networks
+from unmet.solvers.neural.optimisers import (
+    DtypeName,
+    EarlyStopping,
+    MiniBatches,
+    Moments,
+    NetworkOptions,
+    NetworkSolver,
+    ScheduleName,
+)
+from unmet.solvers.neural.training import Task, Trained, is_huge, train
+from unmet.validation import (
+    Constraint,
+    Jobs,
+    Maybe,
+    Number,
+    OneOf,
+    Seed,
+    TrueOrFalse,
+    WholeNumber,
+    read_parameters,
+    refusal,
+)
+
+_ALLOWED: dict[str, Constraint] = {
+    "activation": OneOf(*get_args(ActivationName)),
+    "solver": OneOf(*get_args(NetworkSolver)),
+    "max_iter": Maybe(WholeNumber(1)),
+    "batch_size": Maybe(WholeNumber(1)),
+    "learning_rate": Maybe(Number(above=0)),
+    "schedule": OneOf(*get_args(ScheduleName), None),
+    "strength": Number(least=0),
+    "scaling": OneOf(*get_args(ScalingName)),
+    "early_stopping": TrueOrFalse(),
+    "validation_fraction": Number(above=0, below=1),
+    "n_iter_no_change": WholeNumber(1),
+    "n_restarts": WholeNumber(1),
+    "dtype": OneOf(*get_args(DtypeName)),
+    "random_state": Seed(),
+}
+
+
+def _steps_by_adam(model: Any) -> bool:
+    """Whether `partial_fit` is there; scikit-learn shows the sentence below a missing attribute."""
+    if model.solver != "adam":
+        raise Unsupported(
+            f"partial_fit and the solver {model.solver!r} do not fit together, because only "
+            "'adam' learns from some rows at a time."
+        )
+    return True
 
 
 class NeuralDecision(DecisionModel):
@@ -87,8 +129,6 @@ class NeuralDecision(DecisionModel):
         Epochs without improvement after which early stopping ends the training.
     n_restarts : int, default=1
         Networks trained from different starts; the best of them is kept.
-    warm_start : bool, default=False
-        Whether `fit` goes on from the network of the last `fit`.
     dtype : {"float32", "float64"}, default="float32"
     random_state : int, RandomState or None, default=None
         Seed of the first weights, of the rows set aside and of the order of rows.
@@ -140,7 +180,8 @@ class NeuralDecision(DecisionModel):
     """
 
     network_: Network
-    _steps: Steps | None
+    _steps: tuple[Moments, int] | None
+    """Where Adam stands between two calls of `partial_fit`: its moments, and how many calls."""
 
     def __init__(
         self,
@@ -160,7 +201,6 @@ class NeuralDecision(DecisionModel):
         validation_fraction: float = 0.25,
         n_iter_no_change: int = 30,
         n_restarts: int = 1,
-        warm_start: bool = False,
         dtype: DtypeName = "float32",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -179,7 +219,6 @@ class NeuralDecision(DecisionModel):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.n_restarts = n_restarts
-        self.warm_start = warm_start
         self.dtype = dtype
         self.random_state = random_state
 
@@ -227,10 +266,9 @@ class NeuralDecision(DecisionModel):
 
         Parameters
         ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features), or BlockSource
-            pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows. Or a source of
-            `unmet.solvers.blocks`, which brings all columns itself: with the solver "adam", every
-            epoch goes once through its blocks.
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows. For rows that
+            do not fit into memory see `partial_fit`.
         y : array-like of shape (n_rows,)
             The observations s: sales, accepted prices, replacement times. (The name is
             scikit-learn's; the y of the paper is the decision.)
@@ -249,10 +287,7 @@ class NeuralDecision(DecisionModel):
         NeuralDecision
             Itself.
         """
-        if isinstance(X, BlockSource):
-            check_alone(y=y, sample_weight=sample_weight, underage=underage, overage=overage)
-            check_alone(censored=censored, stock=stock, validation=validation)
-            return self._fit_blocks(X)
+        check_in_memory(self, X)
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         band = read_band(self.band)
         check_used(band, censored=censored, stock=stock)
@@ -261,14 +296,15 @@ class NeuralDecision(DecisionModel):
         by_row, monitored = costs_by_row(underage, overage), None
         if validation is not None:
             monitored = Rows.read(cost, *read_validation_pair(validation, X, by_row))
-        plan = read_plan(self, given.counted().n_rows, monitored)
+        read_tasks(self, given.counted(), monitored)  # refuses parameters before a rule learns
+        type(self)()._learn_names(X)  # and names before the training
         with one_blas_thread():
             (chosen,) = choose_bands(self, [(cost, band)], given)
             training = given.evaluated(cost, chosen.band).counted()
             check_sizes(training, "a network")
-            start = self._last(given.features.shape[1])
-            type(self)()._learn_names(X)  # refuses names before the training, not after
-            trained = train_plan(plan, training, start)
+            options, tasks = read_tasks(self, training, monitored)
+            scaling = FeatureScaling.of(training.features, training.share, options.scaling)
+            trained = _best(train(training.features, tasks, options, scaling))
         self._learn_names(X)
         return self._keep(trained, training, cost, chosen, by_row)
 
@@ -330,16 +366,55 @@ class NeuralDecision(DecisionModel):
             "time": time,
             "series": series,
         }
-        costs, by_row = {"underage": underage, "overage": overage}, costs_by_row(underage, overage)
+        given = Rows.read(read_cost(None), X, y, at_least=2, **known)
+        Jobs()("n_jobs", n_jobs)
+        usual, bands = self.get_params(deep=False), dict[int, Any]()
+        taken: dict[Any, tuple[Rows, dict[int, BandRule]]] = {}  # of jobs that share their rows
+        groups: dict[NetworkOptions, list[tuple[int, list[Task]]]] = defaultdict(list)
+        kept: list[Any] = []
         with one_blas_thread():
-            done = fit_jobs(self, X, y, jobs, known, costs, n_jobs)
+            for place, job in enumerate(_read_jobs(jobs, usual)):
+                changed = {name: value for name, value in job.items() if name != "rows"}
+                # not `clone` and `set_params`: copies of a rule would each learn for themselves
+                own = type(self)(**{**usual, **changed})
+                index = _read_index(job.get("rows"), place, given.weight)
+                cost = read_cost(own.cost).with_rows(underage=underage, overage=overage)
+                band = bands.setdefault(id(own.band), read_band(own.band))
+                check_used(band, censored=censored, stock=stock)
+                ends = band.parameters() if isinstance(band, Band) else {}
+                common_rows({"y": given.observation, **ends, **cost.parameters()})
+                key, some_cost = None if index is None else index.tobytes(), cost
+                if index is not None:
+                    some_cost = cost.take(index)
+                    band = band.take(index) if isinstance(band, Band) else band
+                if key not in taken:
+                    taken[key] = given if index is None else given.take(index), {}
+                some, learned = taken[key]
+                (chosen,) = choose_bands(own, [(some_cost, band)], some, learned)
+                rows = some.evaluated(some_cost, chosen.band).counted()
+                check_sizes(rows, "a network")
+                if index is not None and given.share is not None:
+                    numbers = np.cumsum(given.share > 0) - 1  # among the rows that have weight
+                    index = numbers[index[given.share[index] > 0]]
+                options, tasks = read_tasks(own, rows, index=index)
+                groups[options].append((place, tasks))
+                kept.append((own, rows, cost, chosen))
+            common, best = given.counted(), dict[int, Trained]()
+            for options, several in groups.items():
+                scaling = FeatureScaling.of(common.features, common.share, options.scaling)
+                flat, threads = [t for _, tasks in several for t in tasks], effective_n_jobs(n_jobs)
+                trained = iter(train(common.features, flat, options, scaling, threads))
+                for place, tasks in several:
+                    best[place] = _best([next(trained) for _ in tasks])
         models: list[Self] = []
-        for model, *kept in done:
-            model._learn_names(X)
-            models.append(model._keep(*kept, by_row))
+        for place, (own, rows, cost, chosen) in enumerate(kept):
+            own._learn_names(X)
+            models.append(
+                own._keep(best[place], rows, cost, chosen, costs_by_row(underage, overage))
+            )
         return models
 
-    @available_if(trains_in_steps)  # type: ignore[untyped-decorator]
+    @available_if(_steps_by_adam)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Any,
@@ -370,18 +445,33 @@ class NeuralDecision(DecisionModel):
         given = Rows.read(cost, X, y, sample_weight=sample_weight)
         training = given.evaluated(cost, band).counted()
         check_sizes(training, "a network")
-        plan = read_plan(self, training.n_rows)
-        weight = raw_weight(given, sample_weight)
-        steps = self._continue(X, plan, training)
+        options, (task, *_) = read_tasks(self, training)
+        if hasattr(self, "network_"):
+            self._check_names(X)
+            network = self.network_
+        else:
+            type(self)()._learn_names(X)  # refuses names before the training, not after
+            n_features, scaled = training.features.shape[1], options.scaling
+            network = Network(
+                task.layout(n_features),
+                options.activation,
+                task.first(n_features).astype(options.dtype),
+                FeatureScaling.of(training.features, training.share, scaled),
+                Units.of(training, scaled),
+            )
+        moments, calls = getattr(self, "_steps", None) or (None, 0)
         with one_blas_thread():
-            steps = steps.epoch(plan, training, weight)
+            weight = raw_weight(given, sample_weight)
+            network, moments = _one_epoch(network, moments, calls, task, options, training, weight)
         if not hasattr(self, "network_"):
             self._learn_names(X)
-        decision = steps.network.decide(training.features)
+        decision = network.decide(training.features)
         paid = training.mean_cost(decision)
-        trained = Trained(steps.network, decision, paid, None, paid, steps.calls)
+        trained = Trained(network, decision, paid, None, paid, calls + 1)
         by_row = costs_by_row(underage, overage)
-        return self._keep(trained, training, cost, ChosenBand(band), by_row, steps)
+        self._keep(trained, training, cost, ChosenBand(band), by_row)
+        self._steps = moments, calls + 1
+        return self
 
     def predict(self, X: Any) -> Array:
         """Decide for each row.
@@ -401,37 +491,6 @@ class NeuralDecision(DecisionModel):
             decision: Array = self.network_.decide(features)
         return np.maximum(decision, self.least_)
 
-    def _fit_blocks(self, source: BlockSource) -> Self:
-        """Learn from rows that are only seen in blocks."""
-        cost = read_cost(self.cost)
-        with one_blas_thread():
-            found = fit_network_blocks(self, source, cost, read_band(self.band))
-        self._take_names(source)
-        trained, rows, chosen, by_row = found
-        return self._keep(trained, rows, cost, chosen, by_row)
-
-    def _last(self, n_features: int) -> Array | None:
-        """Parameters to go on from."""
-        if not self.warm_start or not hasattr(self, "network_"):
-            return None
-        network = self.network_
-        wanted = NetworkLayout(n_features, read_hidden(self.hidden_layer_sizes)), self.activation
-        if (network.layout, network.activation) == wanted:
-            return np.asarray(network.parameters, dtype=np.float64)
-        raise InvalidInput(
-            "warm_start needs the features, the activation and the hidden layers of the last fit, "
-            f"got {n_features} features, {self.activation!r} and hidden_layer_sizes "
-            f"{self.hidden_layer_sizes!r}."
-        )
-
-    def _continue(self, X: Any, plan: NetworkPlan, training: Rows) -> Steps:
-        """Where Adam stands: nowhere yet, where `fit` left the network, or where it was."""
-        if not hasattr(self, "network_"):
-            type(self)()._learn_names(X)  # refuses names before the training, not after
-            return Steps.begin(plan, training)
-        self._check_names(X)
-        return self._steps or Steps.from_network(self.network_)
-
     def _keep(
         self,
         trained: Trained,
@@ -439,14 +498,151 @@ class NeuralDecision(DecisionModel):
         cost: Cost,
         chosen: ChosenBand,
         by_row: tuple[str, ...],
-        steps: Steps | None = None,
     ) -> Self:
         """Set the fitted attributes."""
         self.network_ = trained.network
         self.training_cost_, self.validation_cost_ = trained.cost, trained.validation_cost
-        self.n_iter_, self._steps = trained.epochs, steps
+        self.n_iter_, self._steps = trained.epochs, None
         layers = self.network_.layers()
         self.weights_ = [weights for weights, _ in layers]
         self.biases_ = [biases for _, biases in layers]
         self._keep_choice(cost, chosen, by_row, ShiftCost.at(training, trained.decision))
         return self
+
+
+def read_tasks(
+    model: NeuralDecision,
+    rows: Rows,
+    monitored: Rows | None = None,
+    index: Index | None = None,
+) -> tuple[NetworkOptions, list[Task]]:
+    """Read how to train, from parameters that may hold anything; None is what suits the solver.
+
+    Parameters
+    ----------
+    model : NeuralDecision
+    rows : Rows
+        To train on.
+    monitored : Rows, optional
+        Others whose truth is known: their realised cost then ends the training.
+    index : ndarray, optional
+        Which of the common rows these are, where tasks are trained together.
+
+    Returns
+    -------
+    options : NetworkOptions
+    tasks : list of Task
+        One for each restart.
+    """
+    given = read_parameters(_ALLOWED, model)
+    sizes: Any = model.hidden_layer_sizes
+    if isinstance(sizes, Integral):
+        sizes = (sizes,)
+    if isinstance(sizes, str) or not isinstance(sizes, Iterable):
+        raise refusal("hidden_layer_sizes", "whole numbers of at least 1", sizes)
+    hidden = tuple(WholeNumber(1)("hidden_layer_sizes", width) for width in sizes)
+    rate = given["learning_rate"]
+    if rate is None:  # that of the fast schedule, with smaller steps for wide layers
+        narrow = min(constants.NARROW_LAYER / max(hidden, default=1), 1.0)
+        rate = float(constants.ADAM_RATE * np.sqrt(narrow))
+    usual_batch = int(np.clip(rows.n_rows // constants.BATCHES, *constants.BATCH_ROWS))
+    usual_epochs = {"lbfgs": constants.LBFGS_PASSES, "adam": constants.ADAM_EPOCHS}
+    stopping = None
+    if given["early_stopping"] or monitored is not None:
+        stopping = EarlyStopping(
+            given["validation_fraction"], given["n_iter_no_change"], 1e-7, monitored
+        )
+    options = NetworkOptions(
+        activation=model.activation,
+        solver=model.solver,
+        epochs=given["max_iter"] or usual_epochs[model.solver],
+        batch_size=min(given["batch_size"] or usual_batch, rows.n_rows),
+        schedule=model.schedule or "cosine",
+        dtype=model.dtype,
+        scaling=model.scaling,
+        stopping=stopping,
+    )
+    bare = replace(rows, features=np.empty((rows.n_rows, 0)))  # they are common to all tasks
+    how = hidden, given["strength"], rate, given["random_state"]
+    return options, [
+        Task(bare, *how, restart, index=index) for restart in range(given["n_restarts"])
+    ]
+
+
+def _best(trained: list[Trained]) -> Trained:
+    """Least objective, the first of equals."""
+    return min(trained, key=lambda each: each.objective)
+
+
+def _one_epoch(
+    network: Network,
+    moments: Moments | None,
+    calls: int,
+    task: Task,
+    options: NetworkOptions,
+    rows: Rows,
+    weight: Array | None,
+) -> tuple[Network, Moments]:
+    """Go once through some rows with Adam; what it is given is left as it is.
+
+    ``weight`` are weights as they came, since a share of one batch means nothing to the next.
+    """
+    rows = replace(rows, share=None if weight is None else weight / rows.n_rows)
+    dtype, parameters = options.dtype, network.parameters[np.newaxis].copy()
+    new = Moments.none(parameters)
+    if moments is not None:
+        new = Moments(moments.mean.copy(), moments.square.copy(), moments.steps)
+    penalty = None
+    if task.strength:
+        penalty = (task.strength * network.layout.is_weight())[np.newaxis].astype(dtype)
+    batches = MiniBatches(
+        Networks(network.layout, network.activation),
+        lambda index: network.features.dense(rows.features[index], dtype),
+        loss_of([rows], [network.target], dtype),
+        [np.arange(rows.n_rows)],
+        [np.random.default_rng((task.seed, 4, calls))],
+        penalty,
+        None,
+    )
+    rate = np.full((1, 1), task.learning_rate, dtype=dtype)
+    width = np.full(1, constants.PARTIAL_WIDTH)
+    with np.errstate(over="ignore", invalid="ignore"):
+        batches.epoch(parameters, new, options.batch_size, lambda _: rate, width)
+    network = replace(network, parameters=parameters[0])
+    if not np.isfinite(network.parameters).all() or is_huge(network):
+        raise SolverFailure(
+            f"Training diverged: learning_rate must be smaller, got {task.learning_rate:g}."
+        )
+    return network, new
+
+
+def _read_jobs(jobs: Any, usual: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Refuse jobs that are no mappings of parameters."""
+    listed = None if isinstance(jobs, Mapping | str) else list(jobs)
+    if listed is None or not all(isinstance(job, Mapping) for job in listed):
+        raise InvalidInput(f"jobs must be several mappings of parameters, got {jobs!r:.60}.")
+    for place, job in enumerate(listed):
+        if unknown := sorted(set(job) - {*usual, "rows"}):
+            raise InvalidInput(
+                f"jobs must name parameters of the estimator or 'rows', got {unknown[0]!r} in job "
+                f"{place}."
+            )
+    return listed
+
+
+def _read_index(given: Any, place: int, weight: Array) -> Index | None:
+    """Row numbers of a job, from numbers or a mask; at least two have weight."""
+    if given is None:
+        return None
+    rows, n_rows = np.asarray(given), weight.size
+    if rows.dtype == bool and rows.shape == (n_rows,):
+        rows = np.flatnonzero(rows)
+    good = rows.ndim == 1 and rows.dtype.kind in "iu" and np.unique(rows).size == rows.size
+    if not good or not (rows >= 0).all() or not (rows < n_rows).all():
+        raise InvalidInput(
+            f"rows must be a mask of {n_rows} entries or different numbers from 0 to {n_rows - 1}, "
+            f"got {given!r:.60} in job {place}."
+        )
+    if np.count_nonzero(weight[rows]) < 2:
+        raise InvalidInput("rows must hold at least two rows with weight.")
+    return rows.astype(np.intp)
