@@ -41,7 +41,6 @@ def _refused(kind, sentence, model, *arguments, **keywords):
         ),
         ({"early_stopping": True, "n_iter_no_change": 0}, f"n_iter_no_change {WHOLE} 1, got 0."),
         ({"n_restarts": 0}, f"n_restarts {WHOLE} 1, got 0."),
-        ({"warm_start": None}, "warm_start must be True or False, got None."),
         ({"dtype": "float16"}, "dtype must be 'float32' or 'float64', got 'float16'."),
         ({"random_state": -1}, f"random_state {WHOLE} 0, a RandomState or None, got -1."),
     ],

@@ -1,14 +1,12 @@
 """Seeds, restarts, warm starts; and training that leads nowhere."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hilly import hill_rows
 from sklearn.base import clone
 
 from unmet import NeuralDecision, Newsvendor
-from unmet.errors import InvalidInput, SolverFailure
+from unmet.errors import SolverFailure
 
 COST = Newsvendor(underage=4, overage=1)
 
@@ -47,44 +45,6 @@ def test_the_best_of_several_starts_is_kept(hill):
         assert five.training_cost_ <= one.training_cost_ * 1.02
         assert five.training_cost_ < np.mean(single)
     assert five.training_cost_ == pytest.approx(COST.loss(five.predict(X), s).mean())
-
-
-@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
-def test_a_warm_start_goes_on(hill, solver):
-    X, s, _ = hill
-    model = NeuralDecision(
-        COST,
-        solver=solver,
-        max_iter=12,
-        random_state=0,
-        warm_start=True,
-        hidden_layer_sizes=4,
-        schedule="constant",
-    )
-    costs = [model.fit(X, s).training_cost_ for _ in range(4)]
-    cold = clone(model).set_params(warm_start=False)
-    assert costs[0] == cold.fit(X, s).training_cost_ == cold.fit(X, s).training_cost_
-    assert costs[3] < 0.9 * costs[0]
-    assert max(later / sooner for sooner, later in pairwise(costs)) < 1.02
-
-
-def test_a_warm_start_needs_the_same_layers(hill):
-    X, s, _ = hill
-    model = NeuralDecision(
-        COST, hidden_layer_sizes=(3,), max_iter=5, random_state=0, warm_start=True
-    ).fit(X, s)
-    before = model.predict(X)
-    changes = (
-        ({"hidden_layer_sizes": (4,)}, X),
-        ({"hidden_layer_sizes": (3, 1)}, X),
-        ({"activation": "tanh"}, X),
-        ({}, X[:, :1]),
-    )
-    for change, features in changes:
-        with pytest.raises(InvalidInput, match=r"^warm_start needs the features, .*hidden"):
-            model.set_params(**change).fit(features, s)
-        model.set_params(hidden_layer_sizes=(3,), activation="sigmoid")
-        assert np.array_equal(model.predict(X), before)
 
 
 def _unfitted(model):

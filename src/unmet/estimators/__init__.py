@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from unmet.estimators.boosted import BoostedDecision
     from unmet.estimators.distribution import DistributionDecision
     from unmet.estimators.explaining import DecisionExplainer, DecisionParts
-    from unmet.estimators.grouped.model import GroupedDecision
+    from unmet.estimators.grouped import GroupedDecision
     from unmet.estimators.linear import LinearDecision
     from unmet.estimators.neural import NeuralDecision
 
@@ -28,7 +28,7 @@ __getattr__ = names_of(
         "unmet.estimators.boosted": "BoostedDecision",
         "unmet.estimators.explaining": "DecisionExplainer DecisionParts",
         "unmet.estimators.distribution": "DistributionDecision",
-        "unmet.estimators.grouped.model": "GroupedDecision",
+        "unmet.estimators.grouped": "GroupedDecision",
         "unmet.estimators.linear": "LinearDecision",
         "unmet.estimators.neural": "NeuralDecision",
     },

@@ -225,21 +225,6 @@ def with_column(frame: nw.DataFrame[Any], name: str, values: Array) -> nw.DataFr
     return frame.with_columns(column)
 
 
-def pick_features(
-    frame: nw.DataFrame[Any], features: Sequence[str] | None, known: Sequence[str] | None
-) -> Any:
-    """Take the columns that are asked for, or those a model knows, or all.
-
-    As a table, or as an array for a model that was fitted without names.
-    """
-    if isinstance(features, str):
-        raise InvalidInput(f"features must be a list of names, got the text {features!r}.")
-    wanted = known if features is None else features
-    check_columns("table", frame, wanted or ())
-    picked = frame if wanted is None else frame.select(list(wanted))
-    return picked.to_numpy() if known is None else picked.to_native()
-
-
 # --- The base class.
 
 
@@ -312,50 +297,6 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         [0.0, 24.0, 30.0, 36.0]
         """
         return to_lots(self.predict(X), self._shift_cost, step, lower, upper, minimum)
-
-    def decide_table(
-        self,
-        table: Any,
-        *,
-        features: Sequence[str] | None = None,
-        name: str = "decision",
-        step: ArrayLike | None = 1,
-        lower: ArrayLike | None = 0,
-        upper: ArrayLike | None = None,
-        minimum: ArrayLike | None = None,
-    ) -> Any:
-        """`decide` for the rows of a table, and give the table back with one more column.
-
-        Parameters
-        ----------
-        table : table of pandas, polars or pyarrow
-        features : sequence of str, optional
-            Columns that the model decides by, in the order of `fit`; by default those that it was
-            fitted with, where it knows their names, otherwise all.
-        name : str, default="decision"
-            Of the new column.
-        step, lower, upper, minimum
-            As in `decide`.
-
-        Returns
-        -------
-        table of the same kind
-            The columns of `table` and the new one; pandas keeps its index.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from unmet import LinearDecision, Newsvendor
-        >>> days = pd.DataFrame({"warmth": [1.0, 2, 3, 4], "sales": [11.0, 19, 31, 39]})
-        >>> model = LinearDecision(Newsvendor(3, 1)).fit(days[["warmth"]], days["sales"])
-        >>> model.decide_table(days)["decision"].tolist()
-        [11.0, 21.0, 31.0, 41.0]
-        """
-        frame = open_table("table", table)
-        known = getattr(self, "feature_names_in_", None)
-        X = pick_features(frame, features, None if known is None else list(known))
-        decisions = self.decide(X, step, lower, upper, minimum=minimum)
-        return with_column(frame, name, decisions).to_native()
 
     def score(
         self,

@@ -17,6 +17,7 @@ from unmet.errors import Unsupported
 from unmet.estimators.base import (
     ChosenBand,
     DecisionModel,
+    check_in_memory,
     costs_by_row,
     one_blas_thread,
     read_cost,
@@ -24,12 +25,9 @@ from unmet.estimators.base import (
 from unmet.estimators.levels import ConformalLevels, held_out_levels
 from unmet.estimators.lots import ShiftCost, to_lots
 from unmet.rows import Rows, read_features
-from unmet.solvers.blocks.source import BlockSource
 from unmet.validation import OneOf, TrueOrFalse, refusal
 
 DistributionName: TypeAlias = Literal["linear", "boosted"]
-_DRAWN = 4096
-"""Rows of which a value of the truth is drawn, to evaluate lots: `ShiftCost` keeps fewer."""
 
 
 class DistributionDecision(DecisionModel):
@@ -163,11 +161,7 @@ class DistributionDecision(DecisionModel):
             Itself.
         """
         rule = self._read_rule()
-        if isinstance(X, BlockSource):
-            raise Unsupported(
-                "DistributionDecision and a source of blocks do not fit together, because a "
-                "distribution is learned from rows in memory: use LinearDecision, or read a sample."
-            )
+        check_in_memory(self, X)
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         known = sample_weight, censored, stock, time, series
         given = Rows.read(cost, X, y, *known, at_least=2)
@@ -177,16 +171,12 @@ class DistributionDecision(DecisionModel):
                 f"calibrate=True and the cost {type(cost).__name__} do not fit together, because "
                 "it has no level that could be reached: use a cost of two slopes."
             )
-        self.levels_ = None
         with one_blas_thread():
             # no estimator: it is the distribution itself that says whether it bends
-            fitted_model = clone(rule).fit_rows(given, cost)
-            if calibrate:
-                self.levels_ = held_out_levels(rule, given.counted())
-            drawn = _draw(fitted_model, given.counted(), self.levels_)
-        self._learn_names(X)
-        chosen = ChosenBand(None, fitted_model, fitted_model.diagnosis_)
-        return self._keep(given, chosen, costs_by_row(underage, overage), drawn)
+            fitted = clone(rule).fit_rows(given, cost)
+            levels = held_out_levels(rule, given.counted()) if calibrate else None
+        chosen = ChosenBand(None, fitted, fitted.diagnosis_)
+        return self._keep(X, given, chosen, costs_by_row(underage, overage), levels)
 
     def fit_rule(
         self,
@@ -214,13 +204,10 @@ class DistributionDecision(DecisionModel):
         """
         cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
         given = Rows.read(cost, X, y, sample_weight, at_least=2)
-        self.levels_ = None
         with one_blas_thread():
-            drawn = _draw(rule, given.counted(), None)
-            plain = average_cost(cost, given.weight)
-            chosen = ChosenBand(None, rule, rule.diagnosis_for(plain))
-        self._learn_names(X)
-        return self._keep(given, chosen, costs_by_row(underage, overage), drawn)
+            found = rule.diagnosis_for(average_cost(cost, given.weight))
+        chosen = ChosenBand(None, rule, found)
+        return self._keep(X, given, chosen, costs_by_row(underage, overage), None)
 
     def predict(
         self, X: Any, *, underage: ArrayLike | None = None, overage: ArrayLike | None = None
@@ -276,11 +263,19 @@ class DistributionDecision(DecisionModel):
         return to_lots(decision, self._shift_cost, step, lower, upper, minimum)
 
     def _keep(
-        self, given: Rows, chosen: ChosenBand, by_row: tuple[str, ...], drawn: ShiftCost
+        self,
+        X: Any,
+        given: Rows,
+        chosen: ChosenBand,
+        by_row: tuple[str, ...],
+        levels: ConformalLevels | None,
     ) -> Self:
         """Set the fitted attributes."""
         rows = given.counted()
-        self._average_cost = average_cost(rows.cost, rows.weight)
+        with one_blas_thread():
+            drawn = _draw(chosen.rule, rows, levels)
+        self._learn_names(X)
+        self.levels_, self._average_cost = levels, average_cost(rows.cost, rows.weight)
         self._keep_choice(given.cost, chosen, by_row, drawn)
         return self
 
@@ -313,17 +308,15 @@ class DistributionDecision(DecisionModel):
 
 def _best(rule: Any, features: Features, cost: Cost, levels: ConformalLevels | None) -> Array:
     """Decisions of least expected cost under the distribution that a rule has learned."""
-    if levels is not None and isinstance(cost, PiecewiseLinearCost):
-        asked = levels.asked(cost.level)
-        if not np.array_equal(asked, cost.level):
-            moved: Array = rule.quantile(features, asked)
-            return moved
+    level = cost.level if isinstance(cost, PiecewiseLinearCost) else None
+    if level is not None and levels is not None:
+        asked = levels.asked(level)
+        if not np.array_equal(asked, level):
+            return np.asarray(rule.quantile(features, asked))
     if callable(getattr(rule, "decision", None)):
-        decision: Array = rule.decision(features, cost)
-        return decision
-    if isinstance(cost, PiecewiseLinearCost):
-        quantile: Array = rule.quantile(features, cost.level)
-        return quantile
+        return np.asarray(rule.decision(features, cost))
+    if level is not None:
+        return np.asarray(rule.quantile(features, level))
     raise Unsupported(
         f"The cost {type(cost).__name__} has no level whose quantile would be best, which is all "
         f"that {type(rule).__name__} can say: use LatentBand()."
@@ -338,8 +331,8 @@ def _draw(rule: Any, rows: Rows, levels: ConformalLevels | None) -> ShiftCost:
     """
     generator = np.random.default_rng(0)
     index = np.arange(rows.n_rows)
-    if rows.n_rows > _DRAWN:
-        index = np.sort(generator.choice(index, _DRAWN, replace=False))
+    if rows.n_rows > 4096:  # `ShiftCost` keeps fewer
+        index = np.sort(generator.choice(index, 4096, replace=False))
     some = rows.take(index)
     drawn = (generator.permutation(index.size) + 0.5) / index.size
     truth = np.asarray(rule.quantile(some.features, drawn))

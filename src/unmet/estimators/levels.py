@@ -51,11 +51,9 @@ from sklearn.base import clone
 
 from unmet.arrays import Array, read_array
 from unmet.rows import Rows
-from unmet.validation import Number, WholeNumber
+from unmet.validation import Number
 
 _LEAST_SEEN = 0.2  # g: levels that fewer rows show are cut off
-_LEAST_ROWS = 40.0  # effective rows that a correction needs
-_TINY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -100,11 +98,10 @@ class ConformalCorrection:
         return 1.0 / self.effective_rows if self.effective_rows > 0 else 1.0
 
 
-@dataclass(frozen=True)
 class ConformalLevels:
     """Levels at which to ask a distribution so that the truth is covered as often as one means.
 
-    Attributes
+    Parameters
     ----------
     below : ndarray of shape (n_rows,)
         Probability that the truth is below the row's observation, by distributions learned without
@@ -127,15 +124,37 @@ class ConformalLevels:
     True
     """
 
-    below: Array
-    censored: NDArray[np.bool_]
+    def __init__(self, below: Array, censored: NDArray[np.bool_]) -> None:
+        self.below = below
+        self.censored = censored
 
     def correction(self, level: float) -> ConformalCorrection:
         """Say how far the level to ask for lies from the level that is meant, and how surely."""
         level = float(Number(above=0, below=1)("level", level))
         distance, n_rows = self.below - level, self.below.size
-        seen = _ProductLimit.of(distance, self.censored)
-        ceiling = seen.ceiling
+        # G(t) = P(order ≥ t), by the product limit: hidden rows end at their order, the others
+        # before it; where a truth and an order tie, the truth was met and leaves first
+        order = np.lexsort((self.censored, distance))
+        value, ends = distance[order], self.censored[order]
+        at_risk = np.arange(n_rows, 0, -1, dtype=np.float64)
+        steps = np.cumprod(np.where(ends, (at_risk - 1.0) / at_risk, 1.0))
+        steps = np.concatenate([[1.0], steps])
+
+        def seen(t: Array | float) -> Array:
+            return np.asarray(steps[np.searchsorted(value, t, side="left")])
+
+        # The ceiling is the largest distance that is seen with the least probability, to rounding;
+        # it depends on the orders alone, as the guarantee asks. Where no distance goes so far it is
+        # the largest, if that is hidden (nothing is known above), and infinite otherwise.
+        low, ceiling = float(value[0]), float(value[-1])
+        if float(seen(ceiling)) >= _LEAST_SEEN:
+            ceiling = ceiling if ends[value == ceiling].any() else np.inf
+        else:
+            high = ceiling
+            for _ in range(60):
+                middle = (low + high) / 2
+                low, high = (middle, high) if float(seen(middle)) >= _LEAST_SEEN else (low, middle)
+            ceiling = low
         beyond = distance >= ceiling
         shown, cut = beyond | ~self.censored, np.minimum(distance, ceiling)
         weight = np.zeros(n_rows)
@@ -143,18 +162,12 @@ class ConformalLevels:
         weight[shown] = 1.0 / np.maximum(seen(cut)[shown], _LEAST_SEEN)
         largest, total = max(float(weight.max(initial=0.0)), 1.0), float(weight.sum())
         effective = (total + 1.0) / largest if total else 0.0
-
-        def found(
-            shift: float, reached: float | None, error: float | None, reason: str = ""
-        ) -> ConformalCorrection:
-            return ConformalCorrection(level, shift, reached, error, n_rows, effective, reason)
-
-        if effective < _LEAST_ROWS:
+        if effective < 40:
             few = (
                 f"Not calibrated: {n_rows} held-out rows are worth {effective:.0f}, "
-                f"of {_LEAST_ROWS:.0f} that are needed."
+                "of 40 that are needed."
             )
-            return found(0.0, None, None, few)
+            return ConformalCorrection(level, 0.0, None, None, n_rows, effective, few)
         reached = error = None
         if ceiling > 0:
             covered = weight * ((distance <= 0.0) & ~beyond)
@@ -163,14 +176,16 @@ class ConformalLevels:
         order = np.argsort(cut, kind="stable")
         reached_at = np.cumsum((weight * ~beyond)[order])
         enough = np.flatnonzero(reached_at >= level * (total + 1.0) * (1 - 1e-12))
-        if not enough.size:
+        shift, reason = 0.0, ""
+        if enough.size:
+            shift = float(cut[order][enough[0]])
+        else:
             most = float(reached_at[-1]) / (total + 1.0)
-            unseen = (
+            reason = (
                 f"Not calibrated: seen rows reach the {100 * most:.0f}% quantile at most, "
                 f"not {100 * level:g}%."
             )
-            return found(0.0, reached, error, unseen)
-        return found(float(cut[order][enough[0]]), reached, error)
+        return ConformalCorrection(level, shift, reached, error, n_rows, effective, reason)
 
     def asked(self, level: ArrayLike) -> Array:
         """Levels at which the quantiles reach these levels.
@@ -194,35 +209,27 @@ class ConformalLevels:
 
     def _one(self, level: float) -> float:
         found = self.correction(level)
+        if found.applied:
+            # just above the row that it is taken from, which a quantile at its very level may miss
+            return min(max(level + found.shift + 1e-9, 1e-9), 1 - 1e-9)
         highest = self.highest
-        if not found.applied and highest is not None and level > highest:
-            edge = self.correction(highest)
-            if not edge.applied:
-                return level
-            odds = logit(highest + edge.shift) - logit(highest)
-            return float(expit(logit(level) + odds))
-        if not found.applied:
+        if highest is None or level <= highest:
             return level
-        # just above the row that it is taken from, which a quantile at its very level may miss
-        return min(max(level + found.shift + _TINY, _TINY), 1 - _TINY)
+        odds = logit(highest + self.correction(highest).shift) - logit(highest)
+        return float(expit(logit(level) + odds))
 
     @cached_property
     def highest(self) -> float | None:
         """Highest level that seen rows reach, in steps of a hundredth; None where none is."""
-        hundredths = np.arange(1, 100) / 100
-        low, high = 0, hundredths.size
+        low, high = 0, 99
         while low < high:
             middle = (low + high) // 2
-            if self.correction(float(hundredths[middle])).applied:
-                low = middle + 1
-            else:
-                high = middle
-        return float(hundredths[low - 1]) if low else None
+            reached = self.correction((middle + 1) / 100).applied
+            low, high = (middle + 1, high) if reached else (low, middle)
+        return low / 100 if low else None
 
 
-def held_out_levels(
-    rule: Any, rows: Rows, *, n_folds: int = 4, seed: int = 0
-) -> ConformalLevels | None:
+def held_out_levels(rule: Any, rows: Rows) -> ConformalLevels | None:
     """Hold rows out in turn, and ask what was learned on the others where their observations lie.
 
     Parameters
@@ -231,11 +238,6 @@ def held_out_levels(
         Such as `LatentBand`; clones of it learn.
     rows : Rows
         Of which it is known whether they are censored; others are learned from, not counted.
-    n_folds : int
-        Each takes another fit. Whole weeks are held out together where dates are known, so that
-        every fold has seen every season; otherwise rows at random.
-    seed : int
-        Of the folds, where there are no dates.
 
     Returns
     -------
@@ -244,16 +246,23 @@ def held_out_levels(
 
     Notes
     -----
-    The guarantee holds for a distribution learned on the other folds. The one that is used has
-    learned from all rows and is a little better than those, so that levels err to the safe side.
+    Rows are held out in four parts, whole weeks in turn where dates are known, so that every fold
+    has seen every season; otherwise at random. The guarantee holds for a distribution learned on
+    the other folds. The one that is used has learned from all rows and is a little better than
+    those, so that levels err to the safe side.
     """
-    folds = WholeNumber(2)("n_folds", n_folds)
     if rows.censored is None or rows.limits is not None:
         return None
     known = ~np.isnan(rows.censored)
     if not known.any():
         return None
-    fold = _folds(rows, folds, seed)
+    folds = 4
+    fold = np.random.default_rng(0).permutation(np.arange(rows.n_rows) % folds)
+    if rows.time is not None and np.asarray(rows.time).dtype.kind == "M":
+        day = np.asarray(rows.time).astype("datetime64[D]").astype(np.int64)
+        # weeks that have rows, counted one after the other: some may be missing
+        weeks, week = np.unique((day - day.min()) // 7, return_inverse=True)
+        fold = week % folds if weeks.size >= folds else fold
     below = np.empty(rows.n_rows)
     for number in range(folds):
         held = fold == number
@@ -266,56 +275,3 @@ def held_out_levels(
         value = value - 1e-9 * np.maximum(np.abs(value), 1.0)
         below[held] = 1.0 - learned.survival(rows.features[held], value)
     return ConformalLevels(below[known], rows.censored[known] > 0.5)
-
-
-def _folds(rows: Rows, folds: int, seed: int) -> NDArray[np.int64]:
-    """Fold of each row: weeks in turn where there are dates, else at random."""
-    if rows.time is not None:
-        time = np.asarray(rows.time)
-        if time.dtype.kind == "M":
-            day = time.astype("datetime64[D]").astype(np.int64)
-            # weeks that have rows, counted one after the other: some may be missing, such as
-            # those that somebody else holds out
-            weeks, week = np.unique((day - day.min()) // 7, return_inverse=True)
-            if weeks.size >= folds:
-                return np.asarray(week % folds)
-    generator = np.random.default_rng(seed)
-    return np.asarray(generator.permutation(np.arange(rows.n_rows) % folds))
-
-
-@dataclass(frozen=True)
-class _ProductLimit:
-    """P(order ≥ t) of all rows alike: hidden rows end at their order, the others before it.
-
-    Where a truth and an order tie, the truth was met: it leaves first.
-    """
-
-    value: Array
-    ends: NDArray[np.bool_]
-    steps: Array
-
-    @classmethod
-    def of(cls, distance: Array, hidden: NDArray[np.bool_]) -> _ProductLimit:
-        order = np.lexsort((hidden, distance))
-        value, ends = distance[order], hidden[order]
-        at_risk = np.arange(value.size, 0, -1, dtype=np.float64)
-        above = np.cumprod(np.where(ends, (at_risk - 1.0) / at_risk, 1.0))
-        return cls(value, ends, np.concatenate([[1.0], above]))
-
-    def __call__(self, t: Array | float) -> Array:
-        return np.asarray(self.steps[np.searchsorted(self.value, t, side="left")])
-
-    @property
-    def ceiling(self) -> float:
-        """Largest distance that is seen with the least probability, to rounding.
-
-        It depends on the orders alone, as the guarantee asks. Where no distance goes so far it is
-        the largest, if that is hidden (nothing is known above), and infinite otherwise.
-        """
-        low, high = float(self.value[0]), float(self.value[-1])
-        if float(self(high)) >= _LEAST_SEEN:
-            return high if self.ends[self.value == high].any() else np.inf
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if float(self(middle)) >= _LEAST_SEEN else (low, middle)
-        return low

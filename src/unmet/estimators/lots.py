@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,26 +29,7 @@ from unmet.rows import Rows
 
 Flags: TypeAlias = NDArray[np.bool_]
 
-_SAMPLE = 1000  # rows; more would slow down the fits of small problems for a digit nobody needs
-_SHIFTS = 4096
-_BISECTIONS = 40
 ROUNDING = 1e-9  # a decision this close to a lot, in lots, is meant to be that lot
-
-
-class Shifts(Protocol):
-    """What a shift of each decision would have cost; rows may have a cost of their own."""
-
-    def thresholds(self, step: Array) -> Array:
-        """Share of each row's step beyond which the next lot is cheaper."""
-        ...
-
-    def at_each(self, shift: Array) -> Array:
-        """Mean cost had the decisions been off by the shift of each row."""
-        ...
-
-    def take(self, rows: NDArray[np.intp]) -> Shifts:
-        """Speak of some of the rows only."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -61,7 +42,7 @@ class ShiftCost:
     @classmethod
     def of(cls, rows: Rows, coefficients: Array, intercept: float) -> ShiftCost:
         """Decide linearly, for a sample of the rows."""
-        some = rows if rows.n_rows <= _SAMPLE else rows.take(_sample(rows.n_rows))
+        some = rows if rows.n_rows <= 1000 else rows.take(_sample(rows.n_rows))
         return cls.at(some, np.asarray(some.features @ coefficients + intercept))
 
     @classmethod
@@ -70,14 +51,13 @@ class ShiftCost:
 
         Of the rows only what evaluates a decision is kept.
         """
-        bare = Rows(np.empty((rows.n_rows, 0)), rows.observation, rows.cost, rows.share, rows.band)
-        if rows.n_rows > _SAMPLE:
+        if rows.n_rows > 1000:  # more would slow down small fits for a digit nobody needs
             index = _sample(rows.n_rows)
-            bare, decision = bare.take(index), decision[index]
-        return cls(bare, decision)
+            rows, decision = rows.take(index), decision[index]
+        return cls(_without_features(rows), decision)
 
     def thresholds(self, step: Array) -> Array:
-        """Threshold of each row, given the steps of all rows."""
+        """Share of each row's step beyond which the next lot is cheaper."""
         steps, which = np.unique(step, return_inverse=True)
         return lot_thresholds(self._each, steps)[which]
 
@@ -88,19 +68,23 @@ class ShiftCost:
     def at_each(self, shift: Array) -> Array:
         """M of many shifts, of shape (n_shifts,); beyond a few thousand it is interpolated."""
         different, back = np.unique(shift, return_inverse=True)
-        if different.size <= _SHIFTS:
+        if different.size <= 4096:
             return self._each(different)[back]
-        grid = np.linspace(different[0], different[-1], _SHIFTS)
+        grid = np.linspace(different[0], different[-1], 4096)
         return np.interp(shift, grid, self._each(grid))
 
     def _each(self, shift: Array) -> Array:
         return np.array([self.rows.mean_cost(self.decision + one) for one in shift.tolist()])
 
 
+def _without_features(rows: Rows) -> Rows:
+    return Rows(np.empty((rows.n_rows, 0)), rows.observation, rows.cost, rows.share, rows.band)
+
+
 @lru_cache(maxsize=16)
 def _sample(n_rows: int) -> NDArray[np.intp]:
     """Choose rows at random, since data often cycle with a period; always the same ones."""
-    index = np.sort(np.random.default_rng(0).integers(0, n_rows, _SAMPLE))
+    index = np.sort(np.random.default_rng(0).integers(0, n_rows, 1000))
     index.flags.writeable = False
     return index
 
@@ -120,7 +104,7 @@ def lot_thresholds(mean: Callable[[Array], Array], step: Array) -> Array:
 
         low, high = np.zeros(step.size), np.ones(step.size)
         at_once = gains(low)
-        for _ in range(0 if at_once.all() else _BISECTIONS):
+        for _ in range(0 if at_once.all() else 40):
             middle = 0.5 * (low + high)
             good = gains(middle)
             low, high = np.where(good, low, middle), np.where(good, middle, high)
@@ -140,10 +124,6 @@ def lot_thresholds(mean: Callable[[Array], Array], step: Array) -> Array:
 Codes: TypeAlias = NDArray[np.int64]
 Mean: TypeAlias = Callable[[Array], Array]
 """M of several groups as a function of one shift for each."""
-
-_PER_GROUP = 50  # rows; what a shift costs is a mean, and a few digits of it decide
-_OVERALL = 1000
-_BLOCK = 1_000_000  # rows that are shifted at once
 
 
 @dataclass(frozen=True)
@@ -171,21 +151,17 @@ class GroupShiftCost:
         cls, rows: Rows, starts: NDArray[np.intp], decision: Array, fewest: int
     ) -> GroupShiftCost:
         """Keep a sample of each group, at random since data often cycle; always the same one."""
-        order = np.random.default_rng(0).permutation(decision.size)
+        per_group = 50  # what a shift costs is a mean, and a few digits of it decide
+        random = np.random.default_rng(0).permutation(decision.size)
         sizes = np.diff(starts)
-        codes = np.repeat(np.arange(sizes.size), sizes)[order]
-        order = order[np.argsort(codes, kind="stable")]  # in each group at random
+        codes = np.repeat(np.arange(sizes.size), sizes)[random]
+        order = random[np.argsort(codes, kind="stable")]  # in each group at random
         rank = np.arange(order.size) - np.repeat(starts[:-1], sizes)
-        kept = order[(rank < _PER_GROUP) & (np.repeat(sizes, sizes) >= fewest)]
-        overall = np.random.default_rng(0).permutation(decision.size)[:_OVERALL]
-        counts = np.where(sizes >= fewest, np.minimum(sizes, _PER_GROUP), 0)
-        index = np.concatenate([kept, overall])
-        taken = rows.take(index)
-        bare = Rows(
-            np.empty((index.size, 0)), taken.observation, taken.cost, taken.share, taken.band
-        )
+        kept = order[(rank < per_group) & (np.repeat(sizes, sizes) >= fewest)]
+        counts = np.where(sizes >= fewest, np.minimum(sizes, per_group), 0)
+        index = np.concatenate([kept, random[:1000]])
         ends = np.concatenate([[0], np.cumsum(counts), [index.size]]).astype(np.int64)
-        return cls(bare, decision[index], ends)
+        return cls(_without_features(rows.take(index)), decision[index], ends)
 
     def among(self, group: Codes) -> GroupShiftCost:
         """Speak of rows of these groups; −1 is a group nobody has seen."""
@@ -196,7 +172,8 @@ class GroupShiftCost:
 
     def take(self, rows: NDArray[np.intp]) -> GroupShiftCost:
         """Speak of some of the rows only."""
-        return replace(self, which=self._groups[rows])
+        assert self.which is not None
+        return replace(self, which=self.which[rows])
 
     def thresholds(self, step: Array) -> Array:
         """Share of each row's step beyond which the next lot is cheaper; as `ShiftCost` has it."""
@@ -206,19 +183,15 @@ class GroupShiftCost:
         """Mean cost of each row's group had its decisions been off by the row's shift."""
         return self._once(shift, lambda mean, value: mean(value))
 
-    @property
-    def _groups(self) -> Codes:
-        assert self.which is not None
-        return self.which
-
     def _once(self, value: Array, answer: Callable[[Mean, Array], Array]) -> Array:
         """Ask for every pair of group and value once, block by block."""
+        assert self.which is not None
         pairs, back = np.unique(
-            np.stack([self._groups.astype(np.float64), value]), axis=1, return_inverse=True
+            np.stack([self.which.astype(np.float64), value]), axis=1, return_inverse=True
         )
         groups = pairs[0].astype(np.int64)
         counts = np.diff(self.starts)[groups]
-        block = np.cumsum(counts) // _BLOCK
+        block = np.cumsum(counts) // 1_000_000  # rows that are shifted at once
         found = np.empty(groups.size)
         for number in np.unique(block):
             inside = block == number
@@ -246,7 +219,7 @@ class GroupShiftCost:
 
 def to_lots(
     decision: Array,
-    shift_cost: Shifts,
+    shift_cost: ShiftCost | GroupShiftCost,
     step: ArrayLike | None,
     lower: ArrayLike | None,
     upper: ArrayLike | None,
@@ -318,7 +291,7 @@ def read_room(
     return Room(each, first * each, last * each)
 
 
-def _rounded(decision: Array, shift_cost: Shifts, room: Room) -> Array:
+def _rounded(decision: Array, shift_cost: ShiftCost | GroupShiftCost, room: Room) -> Array:
     """Take the cheaper of the two lots beside a decision, as far as there is room."""
     each = room.step
     if each is None:

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from concurrent.futures import CancelledError
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +22,6 @@ import pytest
 
 from unmet import GroupedDecision, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.estimators.grouped import fitting
 from unmet.solvers.blocks import DaskBlocks, source
 from unmet.solvers.blocks import dask as ours
 from unmet.solvers.blocks.dask import LostCluster, faults_of, result_of
@@ -137,26 +135,6 @@ def dying(part, folder):
     return part
 
 
-def dying_groups(folder, *task):
-    dying(None, folder)
-    return fitting.fit_groups(*task)
-
-
-def test_a_worker_that_dies_during_grouped_fits_changes_nothing(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "_LINEAR_PART", 3)
-    generator = np.random.default_rng(0)
-    code = np.repeat(np.arange(24), 12)
-    X = np.column_stack([code, generator.normal(size=(code.size, 2))])
-    y = code + X[:, 1] + generator.gamma(2, 2, code.size)
-    here = GroupedDecision(LinearDecision(COST), [0], random_state=0).fit(X, y)
-    there = GroupedDecision(LinearDecision(COST), [0], backend="dask", random_state=0)
-    monkeypatch.setattr(fitting, "fit_groups", partial(dying_groups, str(tmp_path)))
-    there.fit(X, y)
-    assert (tmp_path / "pid").exists()
-    assert here.shrink_ == there.shrink_
-    assert np.array_equal(here.predict(X), there.predict(X))
-
-
 @pytest.mark.usefixtures("cluster")
 def test_a_worker_that_dies_during_predictions_changes_nothing(tmp_path):
     X, s = data()
@@ -225,11 +203,6 @@ def slowly(part, folder):
     return part
 
 
-def slow_groups(folder, *task):
-    slowly(None, folder)
-    return fitting.fit_groups(*task)
-
-
 def killer_of(process, folder):
     """Kill the scheduler as soon as some worker has begun."""
 
@@ -245,20 +218,12 @@ def killer_of(process, folder):
 
 
 @pytest.mark.filterwarnings("ignore")  # of distributed, about what it has lost
-@pytest.mark.parametrize("what", ["linear", "groups"])
-def test_a_scheduler_that_is_lost_is_one_sentence(mortal, tmp_path, monkeypatch, what):
+def test_a_scheduler_that_is_lost_is_one_sentence(mortal, tmp_path):
     X, s = data()
     rows, seen = da.from_array(X, chunks=(1500, 3)), da.from_array(s, chunks=1500)
     slow = rows.map_blocks(slowly, str(tmp_path), dtype=float, meta=np.empty((0, 0)))
     model = LinearDecision(COST)
     killed = killer_of(mortal, tmp_path)
-    if what == "groups":
-        monkeypatch.setattr(fitting, "fit_groups", partial(slow_groups, str(tmp_path)))
-        monkeypatch.setattr(fitting, "_LINEAR_PART", 1)
-    run = {
-        "linear": lambda: model.fit(DaskBlocks(slow, seen)),
-        "groups": lambda: GroupedDecision(model, [0], backend="dask", shrink=1.0).fit(X, s),
-    }[what]
     with pytest.raises(LostCluster, match="The Dask cluster must answer until the work is done"):
-        run()
+        model.fit(DaskBlocks(slow, seen))
     assert time.monotonic() - killed[0] < PATIENCE

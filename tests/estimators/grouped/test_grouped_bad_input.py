@@ -20,19 +20,14 @@ Y = 20 + GENERATOR.gamma(2, 2, 60)
         ({"model": LinearRegression()}, "model must be a decision model such as LinearDecision"),
         ({"pooled": 3}, "pooled must be a decision model such as LinearDecision"),
         ({"by": []}, "by must be a list of column names or places, each once, got []."),
-        ({"by": [0, -3]}, "by must name each column once, got [0, -3]."),
-        (
-            {"by": ["store"]},
-            "by must hold places of columns if X is an array, got the name 'store'.",
-        ),
-        ({"by": [3]}, "by must hold places of columns of X, got 3 of 3."),
+        ({"by": [0, -3]}, "by must name columns of X, each once, got [0, -3]."),
+        ({"by": ["store"]}, "by must name columns of X, each once, got 'store'."),
+        ({"by": [3]}, "by must name columns of X, each once, got 3."),
         ({"by": [0, 1, 2]}, "X must have a feature beside the columns of by, got only [0, 1, 2]."),
         ({"shrink": -1}, "shrink must be 'auto', a non-negative number of rows or None, got -1."),
         ({"shrink": "much"}, "shrink must be 'auto', a non-negative number of rows or None"),
         ({"min_rows": 1}, "min_rows must be a whole number of at least 2 or None, got 1."),
-        ({"band_by": "row"}, "band_by must be 'pooled' or 'group', got 'row'."),
         ({"n_jobs": 0}, "n_jobs must be a whole number other than 0, or None, got 0."),
-        ({"backend": "spark"}, "backend must be None, 'loky', 'threading' or"),
         (
             {"random_state": -1},
             "random_state must be a whole number of at least 0, a RandomState or None, got -1.",
@@ -47,18 +42,10 @@ def test_parameters_are_refused_in_one_sentence(changes, sentence):
 
 
 @pytest.mark.parametrize(
-    ("column", "sentence"),
-    [
-        (
-            [None, "a"] * 30,
-            "The column 'store' of by must hold only text, only numbers or only dates",
-        ),
-        ([1, "a"] * 30, "The column 'store' of by must hold only text, only numbers or only dates"),
-        ([np.nan, 1.0] * 30, "got a missing value (NaN) in row 0."),
-        ([(1, 2)] * 60, "got (1, 2) in row 0."),
-    ],
+    "column", [[None, "a"] * 30, [1, "a"] * 30, [np.nan, 1.0] * 30, [(1, 2)] * 60]
 )
-def test_names_of_groups_must_be_of_one_kind(column, sentence):
+def test_names_of_groups_must_be_of_one_kind(column):
+    sentence = "The column 'store' of by must hold only text, only numbers or only dates"
     table = pd.DataFrame({"store": column, "x": X[:, 1]})
     with pytest.raises(InvalidInput) as caught:
         GroupedDecision(LinearDecision(), "store").fit(table, Y)
@@ -67,9 +54,7 @@ def test_names_of_groups_must_be_of_one_kind(column, sentence):
 
 def test_tables_without_the_columns_are_refused():
     table = pl.DataFrame({"store": X[:, 0], "x": X[:, 1], "name": ["a"] * 60})
-    with pytest.raises(
-        InvalidInput, match="by must name columns of X, got 'item', which X does not"
-    ):
+    with pytest.raises(InvalidInput, match="by must name columns of X, each once, got 'item'"):
         GroupedDecision(LinearDecision()).fit(table, Y)
     with pytest.raises(InvalidInput, match="X must hold numbers, got the text 'a' in row 0"):
         GroupedDecision(LinearDecision(), ["store"]).fit(table, Y)
@@ -94,8 +79,3 @@ def test_rows_that_are_not_in_memory_are_refused_by_their_kind(kind):
         model.fit(source)
     with pytest.raises(Unsupported, match=words):
         model.fit(table[["store", "x"]], Y).predict(source)
-
-
-def test_dask_without_a_client_says_so():
-    with pytest.raises(InvalidInput, match=r"backend 'dask' needs a running client"):
-        GroupedDecision(LinearDecision(), [0], min_rows=10, backend="dask").fit(X, Y)

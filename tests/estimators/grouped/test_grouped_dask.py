@@ -1,3 +1,4 @@
+import joblib
 import numpy as np
 import pytest
 
@@ -12,11 +13,12 @@ def test_a_cluster_gives_the_same_answer():
     X = np.column_stack([code, generator.normal(size=(code.size, 2))])
     y = code + X[:, 1] + generator.gamma(2, 2, code.size)
     here = GroupedDecision(LinearDecision(Newsvendor(3, 1)), [0], random_state=0).fit(X, y)
-    with distributed.Client(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+    with (
+        distributed.Client(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ),
+        joblib.parallel_config(backend="dask"),
     ):
-        there = GroupedDecision(
-            LinearDecision(Newsvendor(3, 1)), [0], backend="dask", random_state=0
-        ).fit(X, y)
+        there = GroupedDecision(LinearDecision(Newsvendor(3, 1)), [0], random_state=0).fit(X, y)
     assert here.shrink_ == there.shrink_
     assert np.array_equal(here.predict(X), there.predict(X))

@@ -175,9 +175,8 @@ def test_saves_and_loads(fitted, shop, tmp_path):
         (distribution(), False, "needs to know which rows sold out"),
         (distribution(SquaredError()), True, "costs have two slopes"),
         (distribution(shrink=3.0), True, "share one distribution"),
-        (distribution(band_by="group"), True, "share one distribution"),
-        (distribution(min_rows=4), True, "min_rows and DistributionDecision"),
-        (distribution(pooled=LinearDecision(COST)), True, "pooled and DistributionDecision"),
+        (distribution(min_rows=4), True, "share one distribution"),
+        (distribution(pooled=LinearDecision(COST)), True, "share one distribution"),
         (GroupedDecision(DistributionDecision(COST, None), by=[0]), True, "needs band LatentBand"),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet import GroupedDecision, LinearDecision, Newsvendor
-from unmet.estimators.grouped.keys import GroupIndex
+from unmet.estimators.grouped import GroupIndex
 
 
 @given(
@@ -26,7 +26,8 @@ def test_groups_are_those_of_a_dictionary(seen, asked):
     def columns(rows):
         return [np.array([row[0] for row in rows]), np.array([row[1] for row in rows])]
 
-    index, codes = GroupIndex.learn(columns(seen))
+    index = GroupIndex(columns(seen))
+    codes, _ = index.lookup(columns(seen), ["first", "second"])
     assert [index.label(code) for code in codes.tolist()] == seen
     assert index.n_groups == len(set(seen))
     groups, entries = index.lookup(columns(asked), ["first", "second"])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unmet import Band, GroupedDecision, LatentBand, LinearDecision, Newsvendor
-from unmet.estimators.grouped.pooling import choose
+from unmet.estimators.grouped import choose
 from unmet.rows import Rows
 
 COST = Newsvendor(underage=3, overage=1)

@@ -1,0 +1,976 @@
+"""A model per group, such as store × item, with a pooled one behind all of them.
+
+**How large a group is** is the one thing that the pooled model must know about it. Stores and items
+differ most in their level. The pooled model therefore has one more column, the level of the row's
+group: the mean observation of the group, shrunk to what its store and its item would let us
+expect (empirical Bayes: by m rows, where m is the variance within groups over that between them). A
+group that was never seen has this expectation alone, and a new item has that of its store. If no
+observation is negative the expectation is the overall mean times one factor for the store and one
+for the item, otherwise plus one term for each. A row's own observation must not be in its own
+level, or the pooled model would learn to copy it: in training, the level of a row comes from the
+rows of other folds.
+
+**How much a group's own model counts** beside the pooled one: the decision of a group with n rows
+is ::
+
+    w · own + (1 − w) · pooled,     w = n / (n + k)
+
+A model of p coefficients fitted to n rows misses the best of its kind by a variance of about
+pσ²/n, and the pooled one misses it by some τ² between groups. The combination with the least
+squared error weighs them τ² : pσ²/n, which is this w with k = pσ²/τ²: the number of rows from
+which a group's own model is the better one (Efron and Morris, 1975, for means). Neither σ² nor τ²
+need be known, and costs are not squared errors: k is the one with the least training cost, band
+included, of decisions on rows held out, over all groups together. Own and pooled models are
+fitted without these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any, Literal, Self, TypeAlias
+
+import joblib
+import narwhals.stable.v1 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from unmet.arrays import Array
+from unmet.censoring import LatentBand
+from unmet.censoring.panel import Codes, PanelDistribution
+from unmet.costs import PiecewiseLinearCost
+from unmet.errors import InvalidInput, Unsupported
+from unmet.estimators.base import (
+    DecisionModel,
+    check_used,
+    costs_by_row,
+    one_blas_thread,
+    read_band,
+    read_cost,
+)
+from unmet.estimators.distribution import DistributionDecision, average_cost
+from unmet.estimators.linear import LinearDecision, LinearMethod
+from unmet.estimators.lots import GroupShiftCost, to_lots
+from unmet.rows import Rows, read_column, read_features
+from unmet.solvers.blocks.source import BlockSource
+from unmet.validation import Jobs, Maybe, Seed, WholeNumber, refusal
+
+Column: TypeAlias = str | int
+
+FOLDS = 5
+_FEWEST = 10  # rows of a group that has a model of its own, or two for each parameter
+
+
+class GroupedDecision(DecisionModel):
+    """One model per group, shrunk to a model of all groups together.
+
+    The decision for a row of a group with n rows is ``w · own + (1 − w) · pooled`` with
+    ``w = n / (n + k)``: groups of many rows decide by themselves, small ones with the help of the
+    others, groups too small or never seen by the pooled model alone. k is found by the cost on
+    training rows held out, over all groups together.
+
+    Parameters
+    ----------
+    model : DecisionModel
+        Copied for every group: `LinearDecision`, `NeuralDecision`, `BoostedDecision`. Its cost and
+        band are those of all groups. `DistributionDecision` with `LatentBand`, where it is known
+        which rows sold out, gives one distribution of all groups, which share location, spread and
+        shape as far as they are alike.
+    by : list of str or int, default=("store", "item")
+        Columns of X that tell groups apart: names, or places if X is an array. They may hold text,
+        numbers or dates, and are not among the features.
+    shrink : "auto", float or None, default="auto"
+        k, in rows. "auto" finds it; None is 0, every group that is large enough for itself.
+    min_rows : int or None, default=None
+        Groups with fewer rows have no model of their own. None is 10, or twice the number of
+        parameters of a linear model if that is more.
+    pooled : DecisionModel or None, default=None
+        Another kind of model for all groups together; its cost and band are those of `model`.
+        None is a copy of `model`.
+    n_jobs : int or None, default=None
+        Processes, as joblib counts them. The answer does not depend on it. Inside of
+        ``joblib.parallel_config(backend="dask")`` the cluster of the running client works.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds, and of models and rules that have none.
+
+    Attributes
+    ----------
+    pooled_ : DecisionModel
+        Trained on all rows; its columns are the features and the level of the row's group. A
+        distribution has none.
+    shrink_ : float
+        k; inf if own models did not help at all.
+    weight_ : ndarray of shape (n_groups,)
+        w of each group; 0 where the pooled model decides.
+    coef_ : ndarray of shape (n_groups, n_features), or None
+    intercept_ : ndarray of shape (n_groups,), or None
+        Of linear own models, NaN where a group has none.
+    models_ : list of DecisionModel or None
+        Own models that are not linear; empty for those that are.
+    failures_ : dict
+        Sentences by group, for groups whose own model could not be fitted.
+    summary_ : dict of str to ndarray
+        A table with one row per group; ``polars.DataFrame(model.summary_)`` shows it.
+    cost_, band_ : Cost, and Band or None
+        What was trained on, with the numbers per row that `fit` was given.
+    band_rule_, diagnosis_ : BandRule and Diagnosis, or None
+        Of the rule that learned from all rows.
+    n_features_in_ : int
+        Columns of X, those of `by` among them.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Notes
+    -----
+    The pooled model knows the size of a group from one more column, its level: the mean observation
+    of the group, shrunk to what its store and its item let us expect. In training, the level of
+    a row comes from other rows than itself. A rule learns on the same columns, and gives each row
+    the band of its group's level.
+
+    A column that never changes in a group says nothing there: where both models are linear, the
+    group takes the pooled coefficient for it, and the same decisions on its training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet import GroupedDecision
+    >>> generator = np.random.default_rng(0)
+    >>> store = np.repeat([0, 1, 2], [200, 200, 8])
+    >>> x = generator.uniform(size=408)
+    >>> demand = 20 * (store + 1) + 10 * x + generator.normal(size=408)
+    >>> X = np.column_stack([store, x])
+    >>> model = GroupedDecision(LinearDecision(Newsvendor(3, 1)), by=[0], random_state=0)
+    >>> model.fit(X, demand).summary_["rows"]
+    array([200, 200,   8])
+    >>> model.predict([[0, 0.5], [1, 0.5], [2, 0.5]]).round()
+    array([26., 46., 65.])
+    >>> model.unseen_groups([[0, 0.5], [9, 0.5]])
+    [9.0]
+    """
+
+    pooled_: DecisionModel
+    shrink_: float
+    weight_: Array
+    coef_: Array | None
+    intercept_: Array | None
+    models_: list[DecisionModel | None]
+    _distribution: PanelDistribution | None
+    _alpha: float
+    _group_index: GroupIndex
+    _level: Level
+    _group_shift: GroupShiftCost
+    _rows: NDArray[np.intp]
+    _sentence: NDArray[np.str_]
+
+    def __init__(
+        self,
+        model: DecisionModel,
+        by: list[Column] | tuple[Column, ...] | Column = ("store", "item"),
+        *,
+        shrink: Literal["auto"] | float | None = "auto",
+        min_rows: int | None = None,
+        pooled: DecisionModel | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.model = model
+        self.by = by
+        self.shrink = shrink
+        self.min_rows = min_rows
+        self.pooled = pooled
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+        censored: Any = None,
+        stock: Any = None,
+        time: Any = None,
+        series: Any = None,
+    ) -> Self:
+        """Learn from the rows of all groups.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_rows, n_columns)
+            The columns of `by`, and features that are finite numbers.
+        y : array-like of shape (n_rows,)
+            The observations.
+        sample_weight, underage, overage, censored, stock, time, series
+            As in `LinearDecision.fit`. Without `series`, the group of a row is its series.
+
+        Returns
+        -------
+        GroupedDecision
+            Itself.
+
+        Raises
+        ------
+        InvalidInput
+            If something is wrong with the input, or the pooled model cannot be fitted. What goes
+            wrong in a single group is kept in `failures_`.
+        """
+        seed = Seed()("random_state", self.random_state)
+        common = None if self.random_state is None else seed
+        own = _seeded("model", self.model, common)
+        rule = read_band(own.get_params(deep=False)["band"])
+        if isinstance(own, DistributionDecision):
+            self._check_distribution(rule)
+        shrink: Any = 0.0 if self.shrink is None else self.shrink
+        if isinstance(shrink, bool) or not (
+            shrink == "auto" or (isinstance(shrink, Real) and float(shrink) >= 0)
+        ):
+            raise refusal("shrink", "'auto', a non-negative number of rows or None", shrink)
+        fewest = Maybe(WholeNumber(2))("min_rows", self.min_rows)
+        Jobs()("n_jobs", self.n_jobs)
+        by = read_by(self.by)
+        keys, features = split_table(X, by)
+        if len(features) < 2:
+            raise InvalidInput("X must have at least two rows, got one sample.")
+        observation = read_column("y", y, len(features))
+        check_used(rule, censored=censored, stock=stock)
+        index = GroupIndex(keys)
+        codes = index.lookup(keys, by)[0]
+        rows = Rows.of(
+            read_cost(own.get_params(deep=False)["cost"]).with_rows(
+                underage=underage, overage=overage
+            ),
+            features,
+            observation,
+            sample_weight=sample_weight,
+            censored=censored,
+            stock=stock,
+            time=time,
+            series=codes if series is None and time is not None else series,
+            at_least=2,
+        )
+        pooled = own
+        if self.pooled is not None:
+            pooled = _seeded("pooled", self.pooled, common)
+            pooled.set_params(band=own.get_params(deep=False)["band"])
+        self._learn_names(X)
+        self._by_row = costs_by_row(underage, overage)
+        self._group_index = index
+        if isinstance(own, DistributionDecision):
+            return self._fit_distribution(rows, codes, seed)
+        fewest = fewest or max(_FEWEST, 2 * (features.shape[1] + 1))
+        weight = None if rows.share is None else np.asarray(sample_weight, np.float64)
+        return self._fit_models(own, pooled, rows, weight, codes, shrink, fewest, seed)
+
+    def predict(self, X: Any) -> Array:
+        """Decide for each row; the pooled model decides for groups that `fit` has not seen.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        features, group, entries, _ = self._find(X)
+        return self._predict(features, group, entries)
+
+    def decide(
+        self,
+        X: Any,
+        step: ArrayLike | None = 1,
+        lower: ArrayLike | None = 0,
+        upper: ArrayLike | None = None,
+        *,
+        minimum: ArrayLike | None = None,
+    ) -> Array:
+        """Decide what can be carried out; of two lots the one that costs less in the row's group.
+
+        Parameters
+        ----------
+        X, step, lower, upper, minimum
+            As in `LinearDecision.decide`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        features, group, entries, _ = self._find(X)
+        decision = self._predict(features, group, entries)
+        shifts = self._group_shift.among(group)
+        return to_lots(decision, shifts, step, lower, upper, minimum)
+
+    def unseen_groups(self, X: Any) -> list[Any]:
+        """Name the groups of X that `fit` has not seen, each once, in the order of their rows."""
+        _, group, _, keys = self._find(X)
+        rows = np.flatnonzero(group < 0)
+        entries = zip(*(key[rows].tolist() for key in keys), strict=True)
+        return [each[0] if len(keys) == 1 else each for each in dict.fromkeys(entries)]
+
+    @property
+    def failures_(self) -> dict[Any, str]:
+        """Sentences by group, for groups whose own model could not be fitted."""
+        check_is_fitted(self)
+        failed = np.flatnonzero(self._sentence != "").tolist()
+        return {self._group_index.label(group): str(self._sentence[group]) for group in failed}
+
+    @property
+    def summary_(self) -> dict[str, NDArray[Any]]:
+        """One entry per group: its names, its rows, the weight of its own model, its failure."""
+        check_is_fitted(self)
+        index = self._group_index
+        named = {
+            str(column): names[index.places[:, place]]
+            for place, (column, names) in enumerate(zip(read_by(self.by), index.names, strict=True))
+        }
+        return {**named, "rows": self._rows, "weight": self.weight_, "failure": self._sentence}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    def _find(self, X: Any) -> tuple[Array, Codes, Codes, list[NDArray[Any]]]:
+        """Features, the group of each row, the places of its entries, and these themselves."""
+        check_is_fitted(self)
+        _check_in_memory(X)
+        if isinstance(X, np.ndarray) and X.ndim != 2:
+            read_features(X)  # which says so, before anyone counts columns
+        self._check_names(X)
+        by = read_by(self.by)
+        keys, features = split_table(X, by)
+        return features, *self._group_index.lookup(keys, by), keys
+
+    def _predict(self, features: Array, group: Codes, entries: Codes) -> Array:
+        level = self._level.of(group, entries)
+        if self._distribution is not None:
+            return self._distribution.of(features, group, level).truth(self._alpha)
+        columns = _pooled_columns(features, level, _crosses(self.pooled_, self.weight_.size))
+        decision = self.pooled_.predict(columns)
+        weight = np.where(group < 0, 0.0, self.weight_[group])
+        own = np.flatnonzero(weight > 0)
+        if own.size:
+            alone = self._decide_alone(features[own], group[own])
+            decision[own] += weight[own] * (alone - decision[own])
+        return decision
+
+    def _decide_alone(self, features: Array, group: Codes) -> Array:
+        """Decide for rows whose groups have a model of their own."""
+        decision = np.empty(group.size)
+        if self.coef_ is not None and self.intercept_ is not None:
+            for start in range(0, group.size, 100_000):  # coefficients that are gathered at once
+                block = slice(start, start + 100_000)
+                decision[block] = np.einsum("ij,ij->i", features[block], self.coef_[group[block]])
+            return decision + self.intercept_[group]
+        order = np.argsort(group, kind="stable")
+        present, first = np.unique(group[order], return_index=True)
+        for number, rows in zip(present.tolist(), np.split(order, first[1:]), strict=True):
+            model = self.models_[number]
+            assert model is not None
+            decision[rows] = model.predict(features[rows])
+        return decision
+
+    def _fit_models(
+        self,
+        model: DecisionModel,
+        pooled: DecisionModel,
+        rows: Rows,
+        sample_weight: Array | None,
+        codes: Codes,
+        shrink: Any,
+        fewest: int,
+        seed: int,
+    ) -> Self:
+        """Fit the pooled model, find the bands and the shrinkage, fit the groups."""
+        index, n_groups = self._group_index, self._group_index.n_groups
+        assert isinstance(rows.features, np.ndarray)
+        # every group is spread over all folds as evenly as its size allows
+        shuffled = np.lexsort((np.random.default_rng(seed).random(codes.size), codes))
+        folds = np.empty(codes.size, dtype=np.int64)
+        folds[shuffled] = np.arange(codes.size) % FOLDS
+        weight = np.ones(rows.n_rows) if sample_weight is None else sample_weight
+        self._level = level = Level(rows.observation, weight, codes, index)
+        crossed = _crosses(pooled, n_groups)
+        # the level of a training row is that of rows without itself
+        apart = np.empty(codes.size)
+        for fold in np.unique(folds).tolist():
+            held = folds == fold
+            others = Level(rows.observation, np.where(held, 0.0, weight), codes, index, like=level)
+            apart[held] = others.group[codes[held]]
+        columns = _pooled_columns(rows.features, apart, crossed)
+        known = {
+            "censored": rows.censored if rows.limits is None else rows.limits,
+            **{name: getattr(rows, name) for name in ("stock", "time", "series")},
+        }
+        known = {name: value for name, value in known.items() if value is not None}
+        fitted: Any = clone(pooled).set_params(cost=rows.cost)
+        fitted.fit(columns, rows.observation, sample_weight=sample_weight, **known)
+        band = fitted.band_
+        if fitted.band_rule_ is not None:  # by the level of a group: the same for all its rows
+            same = _pooled_columns(rows.features, level.group[codes], crossed)
+            band = fitted.band_rule_.band(same, cost=rows.cost, observation=rows.observation)
+        rows = rows.evaluated(rows.cost, band)
+
+        # rows in the order of their groups, those without weight left out
+        order = np.argsort(codes, kind="stable")
+        if sample_weight is not None:
+            order = order[sample_weight[order] > 0]
+        starts = np.searchsorted(codes[order], np.arange(n_groups + 1))
+        sizes, sorted_rows = np.diff(starts), rows.take(order)
+        sorted_weight = None if sample_weight is None else sample_weight[order]
+        assert isinstance(sorted_rows.features, np.ndarray)
+        able = np.flatnonzero(sizes >= fewest)
+
+        def pieces(groups: NDArray[np.intp], *more: Codes) -> Iterator[tuple[Any, ...]]:
+            """Rows of some groups at a time, for one task each."""
+            size = 100 if type(model) is LinearDecision else 5  # about a third of a second
+            for first in range(0, groups.size, size):
+                some = groups[first : first + size]
+                place = np.concatenate([np.arange(starts[g], starts[g + 1]) for g in some])
+                ends = np.append(0, np.cumsum(sizes[some]))
+                chosen = None if sorted_weight is None else sorted_weight[place]
+                yield model, sorted_rows.take(place), chosen, ends, *(m[place] for m in more)
+
+        parallel = joblib.Parallel(n_jobs=self.n_jobs, max_nbytes=None)
+        if shrink == "auto":
+            shrink, sample = np.inf, able
+            if able.size > 200:  # groups of all sizes; 10,000 would hardly tell one number better
+                by_size = able[np.argsort(sizes[able], kind="stable")]
+                places = np.linspace(0, by_size.size - 1, 200).round().astype(np.intp)
+                sample = np.sort(by_size[places])
+            if sample.size:
+                held_out = parallel(
+                    joblib.delayed(_hold_out)(*each) for each in pieces(sample, folds[order])
+                )
+                some = np.flatnonzero(np.isin(codes[order], sample))
+                count = np.zeros((n_groups, FOLDS))
+                np.add.at(count, (codes[order], folds[order]), 1)
+                group, fold_of = codes[order][some], folds[order][some]
+                shrink = choose(
+                    sorted_rows.take(some),
+                    np.concatenate(held_out),
+                    sizes[group] - count[group, fold_of],
+                    _pooled_held_out(pooled, columns, rows, sample_weight, folds, order[some]),
+                )
+        parts = parallel(joblib.delayed(_fit_groups)(*each) for each in pieces(able))
+        found = [each for part in parts for each in part]
+        self._sentence = np.full(n_groups, "", dtype=object)
+        self._sentence[able] = [each if isinstance(each, str) else "" for each in found]
+        self._sentence = self._sentence.astype(np.str_)
+        good = self._sentence[able] == ""
+        self.coef_, self.intercept_, self.models_ = None, None, []
+        if type(model) is LinearDecision:
+            lines = np.full((n_groups, rows.features.shape[1] + 1), np.nan)
+            kept = [each for each in found if not isinstance(each, str)]
+            lines[able[good]] = np.reshape(kept, (-1, lines.shape[1]))
+            self.coef_, self.intercept_ = lines[:, :-1], lines[:, -1]
+            if isinstance(fitted, LinearDecision) and order.size:
+                levels = level.group if crossed else None
+                self._borrow_idle(sorted_rows.features, starts, fitted, levels)
+        else:
+            self.models_ = [None] * n_groups
+            for number, each in zip(able.tolist(), found, strict=True):
+                self.models_[number] = None if isinstance(each, str) else each
+        self.weight_ = np.zeros(n_groups)
+        self.weight_[able[good]] = _weights(sizes[able[good]], shrink)
+        self.pooled_, self.shrink_, self._rows = fitted, float(shrink), sizes
+        self.cost_, self.band_, self._distribution = rows.cost, band, None
+        self.band_rule_, self.diagnosis_ = fitted.band_rule_, fitted.diagnosis_
+        group = codes[order]
+        decision = self._predict(sorted_rows.features, group, index.places[group])
+        self._group_shift = GroupShiftCost.of(sorted_rows, starts, decision, fewest)
+        return self
+
+    def _borrow_idle(
+        self, features: Array, starts: Any, pooled: LinearDecision, level: Array | None
+    ) -> None:
+        """Take the pooled coefficient of columns that never change in a group.
+
+        The intercept makes up for it, so that decisions on the group's own rows stay as they are.
+        `features` are those of all groups, which begin at `starts`; `level` is that of each group
+        if the pooled model has products with it, otherwise None.
+        """
+        assert self.coef_ is not None
+        assert self.intercept_ is not None
+        filled = np.flatnonzero(np.diff(starts) > 0)
+        starts = starts[filled]
+        value = features[starts]
+        idle = np.maximum.reduceat(features, starts) == np.minimum.reduceat(features, starts)
+        n_features = features.shape[1]
+        theirs = np.broadcast_to(pooled.coef_[:n_features], value.shape)
+        if level is not None:  # the model has learned products with it
+            theirs = theirs + np.outer(level[filled], pooled.coef_[n_features + 1 :])
+        mine = self.coef_[filled]
+        self.intercept_[filled] += np.where(idle, (mine - theirs) * value, 0.0).sum(axis=1)
+        self.coef_[filled] = np.where(idle & np.isfinite(mine), theirs, mine)
+
+    def _fit_distribution(self, rows: Rows, codes: Codes, seed: int) -> Self:
+        """Learn one distribution of all groups together: location, spread and shape are shared."""
+        cost, flags, index = rows.cost, rows.censored, self._group_index
+        if not isinstance(cost, PiecewiseLinearCost):
+            raise Unsupported(
+                "GroupedDecision decides by a distribution where costs have two slopes, got "
+                f"{type(cost).__name__}: use LinearDecision."
+            )
+        mostly_known = flags is not None and np.mean(~np.isnan(flags)) >= 0.5
+        if flags is None or rows.limits is not None or not mostly_known:
+            raise Unsupported(
+                "GroupedDecision of DistributionDecision needs to know which rows sold out: give "
+                "censored= or stock=, or use LinearDecision."
+            )
+        if ((flags > 0) & (flags < 1)).any():
+            raise Unsupported(
+                "GroupedDecision of DistributionDecision needs to know whether a row sold out, got "
+                "probabilities: use LinearDecision with band=LatentBand()."
+            )
+        weight = np.where(np.isnan(flags), 0.0, rows.weight)
+        self._level = Level(rows.observation, weight, codes, index)
+        with one_blas_thread():
+            told = replace(rows, series=codes)
+            distribution = PanelDistribution(seed).fit(told, self._level.group)
+        self._distribution = distribution
+        usual = average_cost(cost, weight)
+        assert isinstance(usual, PiecewiseLinearCost)
+        self._alpha = float(usual.level)
+        self.shrink_, self.weight_ = distribution.shrink, distribution.own_share
+        self.coef_, self.intercept_, self.models_ = None, None, []
+        self._rows = np.bincount(codes, minlength=index.n_groups)
+        self._sentence = np.full(index.n_groups, "", dtype=np.str_)
+        self.cost_, self.band_, self.band_rule_ = cost, None, None
+        self.diagnosis_ = distribution.diagnosis_
+        order = np.argsort(codes, kind="stable")
+        order = order[weight[order] > 0]
+        starts = np.searchsorted(codes[order], np.arange(index.n_groups + 1))
+        # lots are weighed on truths drawn from the distribution, not on sales that are too low
+        levels = (np.random.default_rng(seed).permutation(order.size) + 0.5) / order.size
+        some = rows.take(order)
+        assert isinstance(some.features, np.ndarray)
+        own = distribution.of(some.features, codes[order])
+        drawn = replace(some, observation=own.truth(levels), censored=None)
+        self._group_shift = GroupShiftCost.of(drawn, starts, own.truth(self._alpha), _FEWEST)
+        return self
+
+    def _check_distribution(self, rule: Any) -> None:
+        """Refuse what a distribution of all groups together has no use for."""
+        if self.pooled is not None or self.min_rows is not None or self.shrink != "auto":
+            raise Unsupported(
+                "pooled, min_rows and shrink do not fit together with DistributionDecision, "
+                "because all groups share one distribution."
+            )
+        if not isinstance(rule, LatentBand):
+            raise Unsupported(
+                f"DistributionDecision in groups needs band LatentBand(), got {rule!r}."
+            )
+
+
+def _seeded(name: str, model: Any, seed: int | None) -> DecisionModel:
+    """Copy a model, with whole numbers for all its seeds.
+
+    A generator would run on from group to group, and answers would depend on their order.
+    """
+    if not isinstance(model, DecisionModel) or not {"cost", "band"} <= set(model.get_params(False)):
+        raise InvalidInput(
+            f"{name} must be a decision model such as LinearDecision(Newsvendor(3, 1)), "
+            f"got {model!r:.60}."
+        )
+    copy: DecisionModel = clone(model)
+    for parameter, value in model.get_params(deep=True).items():
+        if parameter == "random_state" or parameter.endswith("__random_state"):
+            if value is None and seed is not None:
+                copy.set_params(**{parameter: seed})
+            elif isinstance(value, np.random.RandomState):
+                copy.set_params(**{parameter: Seed()(parameter, value)})
+    return copy
+
+
+# --- Own models of groups, which one task fits, and the shrinkage.
+
+
+def _own_model(model: DecisionModel, method: LinearMethod | None, rows: Rows, weight: Any) -> Any:
+    """Coefficients and intercept, a model, or a sentence that says why neither could be had.
+
+    One group must not end the run of ten thousand.
+    """
+    try:
+        if method is not None:
+            # what `LinearDecision.fit` does to rows that have been checked: the same, sooner
+            solution = method.solve(rows)
+            return np.append(solution.coefficients, solution.intercept)
+        own = clone(model).set_params(cost=rows.cost, band=rows.band)
+        return own.fit(rows.features, rows.observation, sample_weight=weight)
+    except Exception as error:  # whatever a model of any kind raises
+        return " ".join(str(error).split()) or type(error).__name__
+
+
+def _fit_groups(model: DecisionModel, rows: Rows, weight: Array | None, ends: Any) -> list[Any]:
+    """Fit a copy of a model to every group; groups lie between `ends`."""
+    method = LinearMethod.of(model) if type(model) is LinearDecision else None
+    with one_blas_thread():
+        return [
+            _own_model(model, method, rows.take(part), None if weight is None else weight[part])
+            for part in np.split(np.arange(rows.n_rows), ends[1:-1])
+        ]
+
+
+def _hold_out(
+    model: DecisionModel, rows: Rows, weight: Array | None, ends: Any, folds: Codes
+) -> Array:
+    """Decide for each row by its group's model without the rows of its fold.
+
+    NaN where that could not be fitted.
+    """
+    method = LinearMethod.of(model) if type(model) is LinearDecision else None
+    decision = np.full(folds.size, np.nan)
+    group = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    with one_blas_thread():
+        for number, fold in np.unique(np.stack([group, folds]), axis=1).T.tolist():
+            inside = group == number
+            others = np.flatnonzero(inside & (folds != fold))
+            held = np.flatnonzero(inside & (folds == fold))
+            chosen = None if weight is None else weight[others]
+            own = _own_model(model, method, rows.take(others), chosen)
+            if isinstance(own, np.ndarray):
+                decision[held] = np.asarray(rows.features[held] @ own[:-1]) + own[-1]
+            elif not isinstance(own, str):
+                decision[held] = own.predict(rows.features[held])
+    return decision
+
+
+def _pooled_held_out(
+    model: DecisionModel,
+    columns: Array,
+    rows: Rows,
+    weight: Array | None,
+    folds: Codes,
+    order: NDArray[np.intp],
+) -> Array:
+    """Decide for some rows by a pooled model that has not seen them."""
+    decision = np.empty(order.size)
+    whole = Rows(columns, rows.observation, rows.cost, band=rows.band)
+    for fold in np.unique(folds[order]).tolist():
+        others = np.flatnonzero(folds != fold)
+        seen = whole.take(others)
+        fresh: Any = clone(model).set_params(cost=seen.cost, band=seen.band)
+        kept = None if weight is None else weight[others]
+        fresh.fit(seen.features, seen.observation, sample_weight=kept)
+        held = folds[order] == fold
+        decision[held] = fresh.predict(columns[order[held]])
+    return decision
+
+
+def _weights(sizes: Any, k: float) -> Array:
+    """Give w = n / (n + k); 0 where k is endless."""
+    if np.isinf(k):
+        return np.zeros(len(sizes))
+    return np.asarray(sizes / np.maximum(sizes + k, 1e-300), dtype=np.float64)
+
+
+def choose(rows: Rows, own: Array, trained: Array, pooled: Array) -> float:
+    """Find the k with the least cost on rows held out.
+
+    Parameters
+    ----------
+    rows : Rows
+    own : ndarray of shape (n_rows,)
+        Decisions by models that have not seen these rows; NaN where a fit failed.
+    trained : ndarray of shape (n_rows,)
+        How many rows of its group the own model of a row has seen.
+    pooled : ndarray of shape (n_rows,)
+        Decisions by pooled models that have not seen these rows.
+
+    Returns
+    -------
+    float
+        From 0 (own models only) to inf (the pooled one only); of equals the largest.
+    """
+    good = np.flatnonzero(np.isfinite(own) & (trained > 0))
+    if not good.size:
+        return np.inf
+    used = rows.take(good)
+    ends = 1e-2 * trained[good].min(), 1e3 * trained[good].max()
+    grid = [np.inf, *np.geomspace(*ends, 61)[::-1].tolist(), 0.0]
+    costs = []
+    for k in grid:
+        share = _weights(trained[good], k)
+        decision = pooled[good] + share * (own[good] - pooled[good])
+        costs.append(used.mean_cost(decision))
+    return float(grid[int(np.argmin(costs))])
+
+
+def _crosses(pooled: DecisionModel, n_groups: int) -> bool:
+    """Whether the pooled model also sees the products of level and features.
+
+    An item that sells ten times as much usually gains ten times as much in a promotion; a line
+    cannot know that by itself, trees and networks can. It takes some groups to learn it from.
+    """
+    return isinstance(pooled, LinearDecision) and n_groups >= 10
+
+
+def _pooled_columns(features: Array, level: Array, crossed: bool) -> Array:
+    """Features, the level of the row's group, and perhaps the products of the two."""
+    products = [features * level[:, np.newaxis]] if crossed else []
+    return np.column_stack([features, level, *products])
+
+
+class Level:
+    """Levels of groups, learned from some rows.
+
+    Parameters
+    ----------
+    observation, weight : ndarray of shape (n_rows,)
+    codes : ndarray of shape (n_rows,)
+        Group of each row.
+    index : GroupIndex
+    like : Level, optional
+        Levels of all rows, whose mean is taken: a row has a hand in it, but the same for every row.
+
+    Attributes
+    ----------
+    overall : float
+        Mean observation.
+    product : bool
+        Whether effects are factors of the level rather than terms.
+    effects : list of ndarray
+        For each column of `by`, the factor or the term of each of its entries; none where a column
+        is all there is.
+    group : ndarray of shape (n_groups,)
+    """
+
+    def __init__(
+        self,
+        observation: Array,
+        weight: Array,
+        codes: Codes,
+        index: GroupIndex,
+        like: Level | None = None,
+    ) -> None:
+        self.overall = float(weight @ observation / weight.sum())
+        self.product = self.overall > 0 and bool((observation[weight > 0] >= 0).all())
+        if like is not None:
+            self.overall, self.product = like.overall, like.product
+        total, summed = (
+            np.bincount(codes, each, index.n_groups) for each in (weight, weight * observation)
+        )
+        self.effects = []
+        for names, entry in zip(index.names, index.places.T, strict=True):
+            if len(index.names) > 1:
+                part, values = (np.bincount(entry, each, names.size) for each in (total, summed))
+                mean = _mean(values, part, self.overall)
+                self.effects.append(mean / self.overall if self.product else mean - self.overall)
+        prior = self.expected(index.places)
+        mean = _mean(summed, total, prior)
+        # m, in rows of mean weight: the variance within groups over that between them
+        some, n_rows = total > 0, float(np.count_nonzero(weight))
+        n_groups, unit = int(np.count_nonzero(some)), float(weight.sum() / n_rows)
+        rest = observation - mean[codes]
+        within = float(weight @ rest**2) / unit / max(n_rows - n_groups, 1.0)
+        noise = within * float(np.mean(unit / total[some]))
+        between = float(np.mean((mean - prior)[some] ** 2)) - noise
+        own = np.zeros(index.n_groups)  # groups say nothing where they do not differ
+        if n_groups > 1 and n_rows != n_groups and between > 1e-12 * within:
+            own = _mean(total, total + within / between * unit, 0.0)
+        self.group: Array = prior + own * (mean - prior)
+
+    def expected(self, places: NDArray[np.int64]) -> Array:
+        """Level of groups nobody has seen, from their entries; −1 is an entry nobody has seen."""
+        neutral = 1.0 if self.product else 0.0
+        level = np.full(len(places), self.overall)
+        for column, effect in enumerate(self.effects):
+            known = places[:, column]
+            each = np.where(known >= 0, effect[np.maximum(known, 0)], neutral)
+            level = level * each if self.product else level + each
+        return level
+
+    def of(self, group: Codes, entries: NDArray[np.int64]) -> Array:
+        """Level of any rows."""
+        level = self.group[np.maximum(group, 0)]
+        new = group < 0
+        if new.any():
+            level[new] = self.expected(entries[new])
+        return level
+
+
+def _mean(summed: Any, total: Any, otherwise: Array | float) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(total > 0, summed / total, otherwise)
+
+
+# --- Which group a row belongs to: columns of any type become whole numbers, and back.
+
+_KINDS = {"b": "truth values", "i": "numbers", "u": "numbers", "f": "numbers"}
+_KINDS |= {"U": "text", "M": "dates"}
+
+
+def read_by(by: Any) -> list[Column]:
+    """Names or places of the columns that tell groups apart; a single one may stand alone."""
+    columns = [by] if isinstance(by, str | int) else by
+    good = isinstance(columns, list | tuple) and len(columns) == len(set(columns)) > 0
+    if not good or any(
+        not isinstance(each, str | int | np.integer) or isinstance(each, bool) for each in columns
+    ):
+        raise InvalidInput(f"by must be a list of column names or places, each once, got {by!r}.")
+    return list(columns)
+
+
+def split_table(X: Any, by: Sequence[Column]) -> tuple[list[NDArray[Any]], Array]:
+    """Part the columns of `by`, in their order, from the features: all other columns."""
+    _check_in_memory(X)
+    if sparse.issparse(X):
+        raise Unsupported(
+            "X must be a table or a dense array for a model per group, got a sparse matrix."
+        )
+    if not isinstance(X, np.ndarray) and nw.dependencies.is_into_dataframe(X):
+        try:
+            table = nw.from_native(X, eager_only=True)
+            columns: list[Any] = list(table.columns)
+        except DuplicateError:
+            read_features(X)  # which says what is wrong, in the words of all models
+            raise
+    else:
+        table, array = None, np.asarray(X)
+        if array.ndim != 2 or not array.shape[1]:
+            read_features(X)
+        columns = list(range(array.shape[1]))
+    wanted: list[Any] = list(by)
+    for place, each in enumerate(by):  # places count from either end
+        if each not in columns and isinstance(each, int) and -len(columns) <= each < len(columns):
+            wanted[place] = columns[each]
+    missing = [each for each in wanted if each not in columns]
+    if missing or len(set(wanted)) != len(wanted):
+        raise InvalidInput(
+            f"by must name columns of X, each once, got {missing[0] if missing else list(by)!r}."
+        )
+    rest = [each for each in columns if each not in wanted]
+    if not rest:
+        raise InvalidInput(
+            f"X must have a feature beside the columns of by, got only {list(by)!r}."
+        )
+    if table is None:
+        keys, others = [_key(str(each), array[:, each]) for each in wanted], array[:, rest]
+    else:
+        keys = [_key(repr(each), table.get_column(each).to_numpy()) for each in wanted]
+        others = table.select(nw.col(*rest)).to_native()
+    features = read_features(others)
+    assert isinstance(features, np.ndarray)
+    return keys, features
+
+
+def _check_in_memory(X: Any) -> None:
+    """Refuse rows that are not in memory: every group needs all of its rows at once."""
+    lazy = nw.dependencies.is_dask_dataframe(X) or nw.dependencies.is_polars_lazyframe(X)
+    if lazy or isinstance(X, BlockSource):
+        kind = f"{type(X).__module__.partition('.')[0]} {type(X).__name__}"
+        raise Unsupported(
+            f"X must be a table in memory for a model per group, got {kind}: read the rows of all "
+            "groups, or of some groups at a time, by X.compute() of Dask or X.collect() of polars."
+        )
+
+
+def _key(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Read a column whose entries can be told apart and sorted."""
+    if values.dtype.kind in "OT":  # Python objects, which must be of one type
+        kinds = set(map(type, values.tolist()))
+        if kinds <= {str}:
+            values = values.astype(np.str_)
+        elif kinds <= {int, bool, float}:
+            values = values.astype(np.float64)
+    kind = values.dtype.kind
+    good = kind in _KINDS
+    if kind in "fM":
+        good = bool((~np.isnat(values) if kind == "M" else np.isfinite(values)).all())
+    if not good:
+        raise InvalidInput(
+            f"The column {name} of by must hold only text, only numbers or only dates, and none "
+            "may be missing."
+        )
+    return values
+
+
+class GroupIndex:
+    """The groups of the training rows, in sorted order.
+
+    Parameters
+    ----------
+    keys : sequence of ndarray of shape (n_rows,)
+        Columns of `by`.
+
+    Attributes
+    ----------
+    names : list of ndarray
+        Distinct entries of each column of `by`, sorted.
+    places : ndarray of shape (n_groups, n_by)
+        Which entry of each column a group has.
+    """
+
+    def __init__(self, keys: Sequence[NDArray[Any]]) -> None:
+        both = [np.unique(key, return_inverse=True) for key in keys]
+        self.names = [names for names, _ in both]
+        columns = [place.astype(np.int64) for _, place in both]
+        _, first = np.unique(_combine(columns, self.names), return_index=True)
+        self.places = np.stack([column[first] for column in columns], axis=1)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.places)
+
+    def lookup(self, keys: Sequence[NDArray[Any]], by: Sequence[Column]) -> tuple[Codes, Codes]:
+        """Find rows among the groups; what has not been seen is −1.
+
+        Returns
+        -------
+        group : ndarray of shape (n_rows,)
+        entries : ndarray of shape (n_rows, n_by)
+            Place of each entry among those of its column.
+        """
+        columns = []
+        for name, known, key in zip(by, self.names, keys, strict=True):
+            if _KINDS[known.dtype.kind] != _KINDS[key.dtype.kind]:
+                raise InvalidInput(
+                    f"The column {name!r} of by must hold {_KINDS[known.dtype.kind]} as in fit, "
+                    f"got {_KINDS[key.dtype.kind]}."
+                )
+            columns.append(_find(known, key))
+        seen = np.all([column >= 0 for column in columns], axis=0)
+        known_codes = _combine(list(self.places.T), self.names)
+        combined = _combine([np.maximum(column, 0) for column in columns], self.names)
+        group = np.where(seen, _find(known_codes, combined), -1)
+        return group, np.stack(columns, axis=1)
+
+    def label(self, group: int) -> Any:
+        """Name of a group: a tuple, or the entry itself where one column tells groups apart."""
+        entries = [
+            names[place].item() for names, place in zip(self.names, self.places[group], strict=True)
+        ]
+        return entries[0] if len(entries) == 1 else tuple(entries)
+
+
+def _combine(columns: Sequence[NDArray[np.int64]], names: Sequence[NDArray[Any]]) -> Codes:
+    """One whole number for several; sorted as the columns are."""
+    total = np.zeros(len(columns[0]), dtype=np.int64)
+    size = 1
+    for column, known in zip(columns, names, strict=True):
+        size *= len(known)
+        if size > np.iinfo(np.int64).max:
+            raise InvalidInput("by must not have more than 2⁶³ combinations of entries.")
+        total = total * len(known) + column
+    return total
+
+
+def _find(known: NDArray[Any], values: NDArray[Any]) -> Codes:
+    """Place of each value among sorted ones, −1 where it is none of them."""
+    distinct, back = values, np.arange(values.size)
+    if values.dtype.kind == "U" and values.size > known.size:
+        # sorting text is dear: look up each distinct entry once
+        distinct, back = np.unique(values, return_inverse=True)
+    place = np.minimum(np.searchsorted(known, distinct), len(known) - 1)
+    found: Codes = np.where(known[place] == distinct, place, -1).astype(np.int64)
+    return found[back]

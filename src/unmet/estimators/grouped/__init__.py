@@ -1,1 +1,0 @@
-"""One model for each of many groups."""
