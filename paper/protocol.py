@@ -36,9 +36,8 @@ from unmet.evaluation import (
 from unmet.evaluation.comparison import WilcoxonCell
 from unmet.evaluation.experiment import ExperimentResults
 from unmet.evaluation.search import search
-from unmet.files import write_text
+from unmet.files import open_run, write_text
 from unmet.progress import Step, silent
-from unmet.runs import digest, open_run
 from unmet.simulate import PUBLISHED_LEVELS, PUBLISHED_STORE, StoreModel, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.validation import WholeNumber
@@ -113,9 +112,8 @@ class PaperSettings:
         return cls(datasets=2, levels=(0.55, 0.75, 0.95), published_settings=True)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, the same after a round trip through JSON; the distribution by its hash."""
-        plain = {**asdict(self), "levels": list(self.levels), "store": self.distribution.name}
-        return {**plain, "distribution": digest(asdict(self.distribution))}
+        """Plain values, which JSON can hold."""
+        return {**asdict(self), "store": self.distribution.name}
 
 
 def check_packages() -> None:
@@ -317,7 +315,7 @@ def run_search(
     dataset: int = 1,
     reading: str = "searched",
 ) -> SearchRow:
-    """Run one search, or go on with it: its trials and its result stand in the folder."""
+    """Run one search; its result stands in the folder, and a finished one is not repeated."""
     name = f"step{step}-{model.lower()}-{level:.2f}"
     seed = SEED
     if reading == "own":
@@ -354,7 +352,6 @@ def run_search(
         trials=settings.trials,
         # networks of the same width and batch are trained much faster together
         batch=10 if (step, model) == (2, "NN") else 1,
-        storage=folder / f"{name}.log",
         random_state=seed,
     )
     best = {each: float(value) for each, value in found.best_params.items()}

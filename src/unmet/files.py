@@ -1,34 +1,36 @@
-"""Files that are whole or absent, and archives that unpack to no more than they may.
+"""Files that are whole or absent, runs that go on where they were stopped, packed files.
 
 Whatever `unmet` writes is filled in beside its place, flushed to the disk and renamed: a full disk,
 a power cut or a second writer at the same moment leave the old file or the new one, never half of
-one. What a killed writer has left beside it is removed by the next one in that folder. Whatever is
-read packed (gzip, and zip inside of Excel files) is counted while it is unpacked, so that a small
-file cannot fill the memory.
+one.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
+import json
 import os
 import stat
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, Any
+from typing import Any
+
+import numpy as np
 
 from unmet.errors import FileFailure, InvalidInput
 
 try:
     import fcntl
 except ImportError:  # Windows
-    CAN_LOCK = False
+    _flock: Any = None
 else:
-    CAN_LOCK = True
+    _flock = fcntl.flock
 
 Cell = str | int | float | None
 
@@ -67,118 +69,53 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     temporary: Path | None = None
     try:
-        with _reserved(target) as temporary:
-            write(temporary)
-            temporary.chmod(0o666 & ~_umask())  # a temporary file is private, a result is not
-            _to_disk(temporary)  # a full disk may show only here
-            temporary.replace(target)
+        with NamedTemporaryFile(
+            dir=target.parent, prefix=".unmet-", suffix=target.suffix, delete=False
+        ) as made:
+            temporary = Path(made.name)
+        write(temporary)
+        mask = os.umask(0o022)  # the system tells it only to those who set it
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)  # a temporary file is private, a result is not
+        with temporary.open("rb+") as stream:
+            os.fsync(stream.fileno())  # a full disk may show only here
+        temporary.replace(target)
     except FileFailure:
         raise
     except OSError as error:
-        raise FileFailure(f"{path} cannot be written: {_reason(error)}.") from None
+        why = (error.strerror or str(error) or type(error).__name__).rstrip(".")
+        raise FileFailure(f"{path} cannot be written: {why}.") from None
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
     return path
 
 
-# --- Temporary files, which say themselves whether their writer lives: it holds their lock.
-
-TEMPORARY = ".unmet-"
-"""How the names of temporary files begin."""
-_swept: set[Path] = set()
-
-
 @contextmanager
-def _reserved(target: Path) -> Iterator[Path]:
-    """Make an empty file beside the target, of a name that nobody else uses, and hold its lock."""
-    folder = target.parent.absolute()
-    if folder not in _swept:  # once in the life of a process: folders may be large
-        _swept.add(folder)
-        sweep(folder)
-    while True:
-        with NamedTemporaryFile(
-            dir=folder, prefix=TEMPORARY, suffix=target.suffix, delete=False
-        ) as made:
-            _lock(made)
-            # somebody may have swept it away in the moment before it was locked
-            if os.path.exists(made.name):
-                if not CAN_LOCK:
-                    made.close()  # Windows wants to open it anew
-                yield Path(made.name)
-                return
-
-
-def sweep(folder: Path) -> None:
-    """Remove the temporary files that killed writers have left in a folder."""
-    with suppress(OSError):  # the writer will say what is wrong
-        for entry in list(os.scandir(folder)):
-            if entry.name.startswith(TEMPORARY) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError), open(entry.path, "rb") as stream:
-                    if _lock(stream, wait=False):
-                        os.unlink(entry.path)
-
-
-def _lock(stream: Any, wait: bool = True) -> bool:
-    """Lock an open file or folder for as long as it is open; False where that cannot be."""
-    if CAN_LOCK:
-        # some file systems of networks have no locks: there everything is done without
-        with suppress(OSError):
-            fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            return True
-    return False
-
-
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Wait until nobody else is inside of such a block for the folder, and keep others out of it.
+def alone_in(folder: Path, wait: bool = True) -> Iterator[None]:
+    """Keep others out of such a block for the folder; wait until they are out of theirs.
 
     For files that are read, changed and written. The system ends a block whose process dies. Where
     it has no locks, nobody is kept out.
+
+    Raises
+    ------
+    BlockingIOError
+        If somebody else is inside, and one does not want to wait.
     """
-    handle = os.open(folder, os.O_RDONLY) if CAN_LOCK else None
+    handle = os.open(folder, os.O_RDONLY) if _flock is not None else None
     try:
         if handle is not None:
-            _lock(handle)
+            try:
+                _flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                raise
+            except OSError:  # a file system without locks
+                pass
         yield
     finally:
         if handle is not None:
             os.close(handle)
-
-
-class FileLock:
-    """Lock that the system lifts when its holder dies; no lock at all where there is none."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._stream: Any = None
-
-    def acquire(self, wait: bool = True) -> bool:
-        """Take the lock; False if somebody else has it and one does not want to wait."""
-        self._stream = self._path.open("ab")
-        if CAN_LOCK:
-            try:
-                fcntl.flock(self._stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                self.release()
-                return False
-            except OSError:  # a file system without locks
-                pass
-        return True
-
-    def release(self) -> None:
-        """Let go of it."""
-        self._stream.close()
-
-
-def _to_disk(path: Path) -> None:
-    """Wait until the system has put a file on the disk, or says that it cannot."""
-    with path.open("rb+") as stream:
-        os.fsync(stream.fileno())
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error) or type(error).__name__).rstrip(".")
 
 
 def write_content(path: Path, content: bytes) -> Path:
@@ -222,119 +159,148 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Cell]]) -> Path:
     return write_whole(path, write)
 
 
-def _umask() -> int:
-    """Mask of new files; the system tells it only to those who set it."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
+# --- Runs that may be stopped at any moment, and go on later as if they had not been.
+#
+# What a run has finished stands in a folder, and nothing else does: run.json says what the run is
+# about and never changes, rows are appended to *.jsonl and seen to the disk, arrays stand in *.npz,
+# each whole or absent.
 
 
-# --- Archives, unpacked within limits.
-
-MAX_UNPACKED = 2 << 30
-"""Bytes that a packed file may unpack to."""
-MAX_RATIO = 200
-"""How many times larger than the file its content may be; tables reach 5 to 50."""
-RATIO_FROM = 64 << 20
-"""Bytes below which nobody asks for the ratio."""
-LONGEST_LINE = 64 << 20
-"""Bytes that a line of text may have."""
-_PIECE = 1 << 20
-
-
-def read_gzip(file: Path, most: int = -1) -> bytes:
-    """Unpack a gzip file of text, piece by piece, and refuse it as soon as it is too much.
+@contextmanager
+def open_run(
+    folder: Path, about: Mapping[str, Any], *, parameter: str, resume_by: str | None = None
+) -> Iterator[None]:
+    """Begin in an empty folder, or go on in that of the same run; keep all others out meanwhile.
 
     Parameters
     ----------
-    file : Path
-    most : int
-        Bytes of the content that are wanted; by default all.
+    folder : Path
+        Made when missing.
+    about : mapping
+        What makes two runs the same, by name, in plain JSON.
+    parameter : str
+        What the caller calls the folder, for errors.
+    resume_by : str, optional
+        Refuse to go on, and say that this word would.
 
-    Returns
-    -------
-    bytes
+    Raises
+    ------
+    InvalidInput
+        If the folder cannot be written to, is in use, holds other things or a run about something
+        else; nothing in it has been changed then.
     """
-    content = bytearray()
-    with file.open("rb") as stream:
-        if stream.read(2) != b"\x1f\x8b":
-            raise OSError("Not a gzipped file")
-        stream.seek(0)
-        for piece in _within_lines(file, _members(stream)):
-            content += piece
-            _check_unpacked(file, len(content), file.stat().st_size)
-            if 0 <= most <= len(content):
-                return bytes(content[:most])
-    return bytes(content)
-
-
-def check_lines(file: Path) -> None:
-    """Refuse a file of text with a line that is too long, before anything reads it whole."""
-    if file.stat().st_size > LONGEST_LINE:
-        with file.open("rb") as stream:
-            for _ in _within_lines(file, iter(partial(stream.read, _PIECE), b"")):
-                pass
-
-
-def _within_lines(file: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Pass pieces on as long as no line is too long."""
-    length = 0  # of the line that the piece begins in
-    for piece in pieces:
-        end = piece.find(b"\n")
-        if length + (end if end >= 0 else len(piece)) > LONGEST_LINE:
+    prepare_folder(folder, parameter)
+    path = folder / "run.json"
+    here = json.loads(json.dumps({"unmet": version("unmet"), **about}))
+    if path.exists():
+        try:
+            there = dict(json.loads(path.read_text(encoding="utf-8"))["about"])
+        except (ValueError, TypeError, KeyError):
             raise InvalidInput(
-                f"{file} must be lines of text of at most {LONGEST_LINE >> 20} MB each, got a "
-                "longer one."
+                f"{path} must say what an earlier run is about, got other text."
+            ) from None
+        if resume_by is not None:
+            raise InvalidInput(
+                f"{parameter} must be a new folder, got {folder}, which holds an earlier run; "
+                f"{resume_by} goes on with it."
             )
-        length = length + len(piece) if end < 0 else len(piece) - piece.rfind(b"\n") - 1
-        yield piece
+        other = [name for name in {**here, **there} if here.get(name) != there.get(name)]
+        if other:
+            raise InvalidInput(
+                f"{parameter} holds a run with another {', '.join(other)}, got {folder}: use "
+                "another folder."
+            )
+    elif any(not entry.name.startswith(".unmet-") for entry in folder.iterdir()):
+        raise InvalidInput(
+            f"{parameter} must be empty or that of the same run, got {folder}, which holds other "
+            "files."
+        )
+    try:
+        with alone_in(folder, wait=False):
+            if not path.exists():
+                write_text(path, json.dumps({"about": here}, indent=2))
+            yield
+    except BlockingIOError:
+        raise InvalidInput(
+            f"{parameter} must not be in use by another run, got {folder}."
+        ) from None
 
 
-def _members(stream: IO[bytes]) -> Iterator[bytes]:
-    """Content of the members of a gzip file, in pieces of bounded size."""
-    packed = b""
-    while packed or (packed := stream.read(_PIECE)):
-        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        while not unpacker.eof:
-            packed = packed or stream.read(_PIECE)
-            if not packed:
-                raise EOFError("Compressed file ended before the end-of-stream marker was reached")
-            yield unpacker.decompress(packed, _PIECE)
-            packed = unpacker.unconsumed_tail
-        packed = unpacker.unused_data.lstrip(b"\0")  # zeros may stand behind the last member
+def append_row(path: Path, row: Mapping[str, Any]) -> None:
+    """Add one whole line, and see it to the disk."""
+    with path.open("ab") as stream:
+        stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def read_rows(path: Path, is_row: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+    """Read all rows; a last line that was not written to its end is cut off."""
+    if not path.exists():
+        return []
+    content = path.read_bytes()
+    *lines, rest = content.split(b"\n")
+    rows = []
+    lines += [rest] if rest and not rest.startswith(b"{") else []
+    for number, line in enumerate(lines, start=1):
+        row = None
+        with suppress(ValueError):
+            row = json.loads(line)
+        if not isinstance(row, dict) or not is_row(row):
+            raise InvalidInput(
+                f"{path} must hold a row of results in every line, got other text in line {number}."
+            )
+        rows.append(row)
+    if rest.startswith(b"{"):
+        os.truncate(path, len(content) - len(rest))
+    return rows
+
+
+def write_arrays(path: Path, **arrays: Any) -> None:
+    """Write arrays into one file, whole or not at all."""
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as stream:
+            np.savez(stream, **arrays)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, write)
+
+
+def read_arrays(path: Path, advice: str) -> dict[str, Any]:
+    """Read arrays by name, or say what to do with a file that is damaged."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        raise InvalidInput(
+            f"{path} must hold a finished part of a run, but cannot be read: {advice}."
+        ) from None
+
+
+# --- Packed files, unpacked within a limit.
+
+MAX_UNPACKED = 2 << 30
+"""Bytes that a packed file may unpack to."""
+
+
+def read_gzip(file: Path, most: int = -1) -> bytes:
+    """Unpack a gzip file, or so many bytes of its content; refuse one that unpacks to too much."""
+    with gzip.open(file) as stream:
+        content = stream.read(MAX_UNPACKED + 1 if most < 0 else most)
+    _check_unpacked(file, len(content))
+    return content
 
 
 def check_zip(file: Path) -> None:
-    """Refuse a zip file, such as of Excel, that unpacks beyond the limits.
-
-    What its members unpack to is counted, whatever they say of themselves.
-    """
-    unpacked, packed = 0, file.stat().st_size
-    with zipfile.ZipFile(file) as archive, file.open("rb") as stream:
-        for member in archive.infolist():
-            stream.seek(member.header_offset)
-            header = stream.read(30)  # of which the last four bytes are lengths of what follows
-            name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
-            stream.seek(name + extra, os.SEEK_CUR)
-            if member.compress_type != zipfile.ZIP_DEFLATED:
-                unpacked += member.compress_size
-                continue
-            unpacker, piece = zlib.decompressobj(-zlib.MAX_WBITS), b""
-            while not unpacker.eof and (piece := piece or stream.read(_PIECE)):
-                unpacked += len(unpacker.decompress(piece, _PIECE))
-                piece = unpacker.unconsumed_tail
-                _check_unpacked(file, unpacked, packed)
-    _check_unpacked(file, unpacked, packed)
+    """Refuse a zip file, such as of Excel, that unpacks to too much."""
+    with zipfile.ZipFile(file) as archive:
+        _check_unpacked(file, sum(member.file_size for member in archive.infolist()))
 
 
-def _check_unpacked(file: Path, unpacked: int, packed: int) -> None:
-    if unpacked <= RATIO_FROM:
-        return
-    ratio = unpacked / max(packed, 1)
-    if unpacked > MAX_UNPACKED or ratio > MAX_RATIO:
+def _check_unpacked(file: Path, unpacked: int) -> None:
+    if unpacked > MAX_UNPACKED:
         raise InvalidInput(
-            f"{file} must not unpack to more than {MAX_UNPACKED >> 20:,} MB, nor, beyond "
-            f"{RATIO_FROM >> 20} MB, to more than {MAX_RATIO} times its size, got "
-            f"{unpacked >> 20:,} MB so far, {ratio:,.0f} times its size: unpack it yourself if "
+            f"{file} must not unpack to more than {MAX_UNPACKED >> 20:,} MB: unpack it yourself if "
             "that is meant."
         )

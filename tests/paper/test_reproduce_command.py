@@ -8,7 +8,7 @@ from paper import protocol
 from paper.commands import run
 from paper.protocol import METHODS, PaperSettings, experiment
 from unmet.errors import MissingPackage
-from unmet.runs import append_row, open_run, write_arrays
+from unmet.files import append_row, open_run, write_arrays
 from unmet.simulate import store10
 
 ONE = ["reproduce", "--published-settings", "--datasets", "1", "--level", "0.95", "--jobs", "1"]
@@ -78,7 +78,7 @@ def test_a_folder_of_results_is_not_overwritten(folder, capsys):
     assert run([*ONE, "--out", str(folder)]) == 2
     assert "--resume" in capsys.readouterr().err
     assert run([*ONE, "--no-clip", "--out", str(folder), "--resume"]) == 2
-    assert "another clip (True, not False)" in capsys.readouterr().err
+    assert "another clip" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 

@@ -370,9 +370,9 @@ def _read_monotone(given: Any, X: Any, columns: Columns) -> tuple[int, ...] | No
         return None
     n_features = len(columns.categories)
     words = "one of -1, 0 and 1 for each column of X, or a mapping from their names to these"
-    signs: list[Any] = [0] * n_features
+    signs: list[Any] = []
     if isinstance(given, Mapping):
-        names = _names_of(X) or []
+        names, signs = _names_of(X) or [], [0] * n_features
         for name, sign in given.items():
             if name not in names:
                 raise InvalidInput(f"monotonic_cst must name columns of X, got {name!r}.")
@@ -395,7 +395,7 @@ def _read_options(options: Any) -> dict[str, Any]:
     if options is None:
         return {}
     if not isinstance(options, Mapping):
-        raise refusal("options", "a mapping from parameters of LightGBM to values or None", options)
+        raise refusal("options", "parameters of LightGBM by name or None", options)
     # From every name that LightGBM knows to the one it stands for; empty if it does not tell.
     aliases = getattr(load_lightgbm().basic, "_ConfigAliases", None)
     known = {} if aliases is None else aliases._get_all_param_aliases()

@@ -888,8 +888,8 @@ def _key(name: str, values: NDArray[Any]) -> NDArray[Any]:
         good = bool((~np.isnat(values) if kind == "M" else np.isfinite(values)).all())
     if not good:
         raise InvalidInput(
-            f"The column {name} of by must hold only text, only numbers or only dates, and none "
-            "may be missing."
+            f"The column {name} of by must hold only text, only numbers or only dates, "
+            "without NaN, inf or missing ones."
         )
     return values
 

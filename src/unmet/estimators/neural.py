@@ -618,8 +618,9 @@ def _one_epoch(
 
 def _read_jobs(jobs: Any, usual: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Refuse jobs that are no mappings of parameters."""
-    listed = None if isinstance(jobs, Mapping | str) else list(jobs)
-    if listed is None or not all(isinstance(job, Mapping) for job in listed):
+    several = isinstance(jobs, Iterable) and not isinstance(jobs, Mapping | str)
+    listed: list[Any] = list(jobs) if several else [None]
+    if not all(isinstance(job, Mapping) for job in listed):
         raise InvalidInput(f"jobs must be several mappings of parameters, got {jobs!r:.60}.")
     for place, job in enumerate(listed):
         if unknown := sorted(set(job) - {*usual, "rows"}):

@@ -23,9 +23,16 @@ from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.evaluation.comparison import WilcoxonCell, text_table, wilcoxon_cell
 from unmet.evaluation.measures import cost_saving, realised_cost, rmse_to_optimum, service_level
-from unmet.files import write_csv, write_text
+from unmet.files import (
+    append_row,
+    open_run,
+    read_arrays,
+    read_rows,
+    write_arrays,
+    write_csv,
+    write_text,
+)
 from unmet.progress import Step, silent
-from unmet.runs import append_row, open_run, read_arrays, read_rows, write_arrays
 from unmet.validation import WholeNumber
 
 Row = dict[str, Any]

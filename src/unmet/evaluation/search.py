@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +14,13 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from unmet.arrays import Array, Band, common_rows, read_missing
+from unmet.arrays import Band, common_rows, read_missing
 from unmet.censoring import BandRule
 from unmet.censoring.searched import quiet
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, MissingPackage, UnmetError, Unsupported
 from unmet.estimators.base import read_band, read_cost
-from unmet.files import CAN_LOCK, FileLock
 from unmet.rows import read_column, read_weights
-from unmet.runs import differing, digest, read_rows, stable_text
 from unmet.validation import Seed, WholeNumber, is_whole
 
 if TYPE_CHECKING:
@@ -55,7 +50,6 @@ def search(
     fit_parameters: Mapping[str, Any] | None = None,
     trials: int = 50,
     batch: int = 1,
-    storage: Any = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Study:
     """Find the parameters whose decisions cost least on rows that were held out.
@@ -93,17 +87,11 @@ def search(
         ``overage``, ``censored``, ``stock``, ``time``, ``series``. The first three also count
         in the score.
     trials : int, default=50
-        In all, those of a storage among them.
     batch : int, default=1
         Trials that are chosen before any of them is evaluated. A model with ``fit_many`` trains all
         of them on all folds in one call, which is much faster than one after another.
-    storage : None, path or storage of Optuna, default=None
-        Where finished trials are kept, as a study named "search". A path is a journal file of
-        Optuna. The same call finds them again and goes on: killed at any moment it ends with the
-        same trials as without. One process at a time.
     random_state : int, RandomState or None, default=None
-        Seed of the combinations and of the random splits. None is another one for each search,
-        but a storage keeps it.
+        Seed of the combinations and of the random splits. None is another one for each search.
 
     Returns
     -------
@@ -132,132 +120,92 @@ def search(
     optuna = MissingPackage.or_load("search", "optuna", "tune")
     if not callable(space):
         raise InvalidInput(
-            "space must be a function of a trial that returns parameters, such as lambda trial: "
-            "{'strength': trial.suggest_float('strength', 1e-4, 1, log=True)}, "
-            f"got {space!r:.60}."
+            f"space must be a function of a trial that returns parameters, got {space!r:.60}."
         )
     WholeNumber(1)("trials", trials)
     WholeNumber(1)("batch", batch)
-    given = None if random_state is None else Seed()("random_state", random_state)
-    X = X.tocsr() if sparse.issparse(X) else X  # type: ignore[attr-defined]
-    observation = read_column("y", y, _count(X))
-    known = _read_known(fit_parameters, observation.size)
-    seen, call = _read_score(score, truth, observation.size)
-    kept = _open(optuna, storage)
-    begun = {} if kept is None else kept.user_attrs.get(_ABOUT, {})
-    seed = begun.get("random_state") if given is None else given
-    seed = Seed()("random_state", seed)
-    folds = _read_folds(cv, X, y, observation.size, seed)
-    pricing = _Pricing(estimator, X, observation, known, seen, call, folds)
-    pricing.check()
-    # A combination depends on the seed, on its number, and on the trials before its batch. So the
-    # study that chooses lives in memory, with a sampler of its own for every number, and a storage
-    # only gets trials that are finished: a search that was stopped goes on as if it had not been.
+    seed = Seed()("random_state", random_state)
+    pricing = _Pricing(estimator, X, y, truth, score, cv, fit_parameters, seed)
+    # A combination depends on the seed, on its number, and on the trials before its batch.
     with quiet(optuna):
         study = optuna.create_study(study_name="search")
-        if kept is not None:
-            about = {**pricing.about(), "batch": batch, "random_state": seed}
-            _begin(kept, begun, about)
-            done = kept.get_trials(deepcopy=False)[:trials]
-            whole = len(done) if len(done) == trials else len(done) // batch * batch
-            study.add_trials(done[:whole])
-        for start in range(len(study.trials), trials, batch):
-            numbers = range(start, min(start + batch, trials))
-            _run_batch(optuna, study, pricing, space, numbers, seed)
-            if kept is not None:
-                there = len(kept.get_trials(deepcopy=False))
-                kept.add_trials(study.trials[there:])
-    _check_best(study)
+        for start in range(0, trials, batch):
+            asked, models, named = [], [], []
+            for number in range(start, min(start + batch, trials)):
+                state = np.random.SeedSequence([seed, number]).generate_state(1)
+                # all options are said, so that versions of Optuna with other defaults agree
+                study.sampler = optuna.samplers.TPESampler(
+                    seed=int(state[0]), n_startup_trials=10, multivariate=True, constant_liar=True
+                )
+                asked.append(study.ask())
+                parameters = space(asked[-1])
+                if parameters is None:
+                    continue
+                models.append((len(asked) - 1, pricing.candidate(parameters)))
+                named.append(tuple(parameters))
+            outcomes = pricing.outcomes([model for _, model in models], named)
+            found = dict(zip([place for place, _ in models], outcomes, strict=True))
+            for place, trial in enumerate(asked):
+                costs = found.get(place, ["space does not allow this combination."])
+                sentences = [each for each in costs if isinstance(each, str)]
+                paid = [np.inf if isinstance(each, str) else each for each in costs]
+                trial.set_user_attr("fold_costs", paid)
+                if sentences:
+                    trial.set_user_attr("sentence", sentences[0])
+                study.tell(trial, np.inf if sentences else float(np.mean(paid)))
+    if not np.isfinite(study.best_value):
+        said = [trial.user_attrs.get("sentence") for trial in study.trials]
+        why = next((each for each in said if each is not None), "score is not finite.")
+        raise InvalidInput(f"space must hold something that can be trained: {why}")
     return study  # type: ignore[no-any-return]
 
 
-def _run_batch(
-    optuna: Any, study: Any, pricing: _Pricing, space: Any, numbers: range, seed: int
-) -> None:
-    """Choose the combinations of a batch, price them together, and tell the study."""
-    asked, models, named = [], [], []
-    for number in numbers:
-        state = np.random.SeedSequence([seed, number]).generate_state(1)
-        # all options are said, so that versions of Optuna with other defaults agree
-        study.sampler = optuna.samplers.TPESampler(
-            seed=int(state[0]), n_startup_trials=10, multivariate=True, constant_liar=True
-        )
-        trial = study.ask()
-        asked.append(trial)
-        parameters = space(trial)
-        models.append(None if parameters is None else pricing.candidate(parameters))
-        named.append(() if parameters is None else tuple(parameters))
-    allowed = [place for place, model in enumerate(models) if model is not None]
-    evaluated = pricing.outcomes([models[i] for i in allowed], [named[i] for i in allowed])
-    outcomes = dict(zip(allowed, evaluated, strict=True))
-    for place, trial in enumerate(asked):
-        found = outcomes.get(place, [_REFUSED])
-        costs = [np.inf if isinstance(each, str) else each for each in found]
-        trial.set_user_attr("fold_costs", costs)
-        sentences = [each for each in found if isinstance(each, str)]
-        if sentences:
-            trial.set_user_attr("sentence", sentences[0])
-        study.tell(trial, np.inf if sentences else float(np.mean(costs)))
-
-
-_REFUSED = "space does not allow this combination."
-
-
-def _check_best(study: Any) -> None:
-    """Refuse a search without any result, and say why there is none."""
-    if np.isfinite(study.best_value):
-        return
-    sentences = [trial.user_attrs.get("sentence") for trial in study.trials]
-    for why in sentences:
-        if why not in (None, _REFUSED):
-            raise InvalidInput(f"space must hold something that can be trained: {why}")
-    if None in sentences:
-        raise InvalidInput("score must be finite for some trial, got none.")
-    raise InvalidInput(
-        f"space must allow some of the combinations, got None for all {len(sentences)} tried."
-    )
-
-
-# --- Training candidates on folds and pricing them: all at once where the model can.
+# --- Training candidates on folds and evaluating them: all at once where the model can.
 
 Outcome = float | str
 """Cost on the held-out rows of a fold, or the sentence that says why there is none."""
 
 
-@dataclass(frozen=True)
 class _Pricing:
-    """What all candidates are trained and evaluated on; smaller is better.
+    """What all candidates are trained and evaluated on; smaller is better."""
 
-    Attributes
-    ----------
-    estimator : estimator
-        That the candidates are copies of.
-    X, y : features and observations of all rows
-    known : mapping
-        What `fit` is told of each row.
-    truth : ndarray of shape (n_rows,) or None
-        NaN where it is not known.
-    call : callable or None
-        Score of the user's own.
-    folds : list of (train, held_out)
-        Row numbers.
-    """
-
-    estimator: Any
-    X: Any
-    y: Array
-    known: dict[str, Any]
-    truth: Array | None
-    call: Callable[[Any, Any, Any], Any] | None
-    folds: list[tuple[Index, Index]]
-
-    def check(self) -> None:
-        """Refuse before anything is trained."""
-        if self.call is not None:
-            return
-        if "cost" not in _last_step(self.estimator).get_params(deep=False):
-            name = type(_last_step(self.estimator)).__name__
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        truth: Any,
+        score: Any,
+        cv: Any,
+        known: Mapping[str, Any] | None,
+        seed: int,
+    ) -> None:
+        self.estimator = estimator
+        self.X: Any = X
+        if sparse.issparse(X):
+            self.X = self.X.tocsr()
+        n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+        self.y = read_column("y", y, n_rows)
+        self.known = {name: value for name, value in (known or {}).items() if value is not None}
+        for name, value in self.known.items():
+            size = n_rows if np.isscalar(value) else len(value)
+            if size != n_rows:
+                raise InvalidInput(
+                    f"fit_parameters must have one entry per row of X, got {size} for {name} "
+                    f"and {n_rows} rows."
+                )
+        if score not in (None, "observed") and not callable(score):
+            raise InvalidInput(f"score must be 'observed', a callable or None, got {score!r:.60}.")
+        if truth is not None and score is not None:
+            raise InvalidInput(f"truth is only used where score is None, got score={score!r:.60}.")
+        if truth is None and score is None:
+            warnings.warn(NO_TRUTH, UserWarning, stacklevel=3)
+        self.call = score if callable(score) else None
+        self.truth = None if truth is None else read_missing("truth", truth, n_rows)
+        if self.call is None and "cost" not in _last_step(estimator).get_params(deep=False):
+            name = type(_last_step(estimator)).__name__
             raise Unsupported(f"search needs a callable score for {name}, which has no cost.")
+        self.folds = _read_folds(cv, self.X, y, n_rows, seed)
         for place, (_, held_out) in enumerate(self.folds):
             if self.truth is not None and np.isnan(self.truth[held_out]).all():
                 raise InvalidInput(
@@ -265,31 +213,12 @@ class _Pricing:
                     f"got none in split {place}."
                 )
 
-    def about(self) -> dict[str, Any]:
-        """Say by name what the search is about, equal in every process for the same search."""
-        parameters = sorted(self.estimator.get_params(deep=True).items())
-        text = [f"{name}={stable_text(value)}" for name, value in parameters]
-        return {
-            "estimator": digest([type(self.estimator).__qualname__, *text]),
-            "X": digest(self.X),
-            "y": digest(self.y),
-            "truth": digest(self.truth),
-            "score": digest(getattr(self.call, "__qualname__", type(self.call).__qualname__)),
-            "cv": digest(self.folds),
-            "fit_parameters": digest(self.known),
-        }
-
     def candidate(self, parameters: Any) -> Any:
         """Set parameters on a copy; names that the estimator lacks are a mistake of `space`."""
-        kind = type(self.estimator).__name__
-        if not isinstance(parameters, Mapping):
-            raise InvalidInput(
-                f"space must return parameters by name, or None, got {parameters!r:.60}."
-            )
         try:
             model = clone(self.estimator).set_params(**parameters)
         except (AttributeError, TypeError, ValueError) as error:
-            text = " ".join(str(error).split()).rstrip(".")
+            kind, text = type(self.estimator).__name__, " ".join(str(error).split()).rstrip(".")
             raise InvalidInput(f"space must return parameters of {kind}, got {text}.") from None
         for per_row in _per_row(model).values():
             rows = {"y": np.broadcast_to(0.0, self.y.size), **per_row.parameters()}
@@ -299,22 +228,16 @@ class _Pricing:
     def outcomes(
         self, models: Sequence[Any], named: Sequence[Sequence[str]]
     ) -> list[list[Outcome]]:
-        """Outcomes of all folds, for each model; `named` are the parameters that were set."""
-        # `fit_many` is of numpy only: the torch backend trains one network after another
-        numpy = all(getattr(each, "backend", "numpy") == "numpy" for each in models)
-        if hasattr(self.estimator, "fit_many") and numpy and models:
-            return self._together(models, named)
-        return [[self._outcome(model, fold) for fold in self.folds] for model in models]
+        """Outcomes of all folds, for each model; `named` are the parameters that were set.
 
-    def _together(
-        self, models: Sequence[Any], named: Sequence[Sequence[str]]
-    ) -> list[list[Outcome]]:
-        """Call `fit_many` once for all; where that fails, for each, to see whose fault it is."""
+        Call `fit_many` once for all; where that fails, for each, to see whose fault it is.
+        """
+        if not hasattr(self.estimator, "fit_many") or not models:
+            return [[self._outcome(model, fold) for fold in self.folds] for model in models]
         jobs = []
         for model, names in zip(models, named, strict=True):
             given = model.get_params(deep=False)
-            top = {name.partition("__")[0] for name in names}
-            changed = {name: given[name] for name in top}
+            changed = {name: given[name] for name in {each.partition("__")[0] for each in names}}
             jobs += [{**changed, "rows": train} for train, _ in self.folds]
         try:
             fitted = iter(self.estimator.fit_many(self.X, self.y, jobs, n_jobs=1, **self.known))
@@ -322,7 +245,7 @@ class _Pricing:
             if len(models) == 1:
                 return [[str(error)] * len(self.folds)]
             alone = zip(models, named, strict=True)
-            return [self._together([model], [names])[0] for model, names in alone]
+            return [self.outcomes([model], [names])[0] for model, names in alone]
         return [
             [self._outcome(model, fold, next(fitted)) for fold in self.folds] for model in models
         ]
@@ -364,10 +287,8 @@ class _Pricing:
 
     def _told(self, name: str) -> Any:
         """Find what `fit` is told under a name, or under that name of a pipeline's step."""
-        for told, value in self.known.items():
-            if told.rpartition("__")[2] == name:
-                return value
-        return None
+        found = [v for told, v in self.known.items() if told.rpartition("__")[2] == name]
+        return found[0] if found else None
 
 
 def _band(model: Any, fitted: Any, held_out: Any, rows: Index, cost: Cost) -> Band | None:
@@ -400,94 +321,6 @@ def _take(values: Any, rows: Index) -> Any:
     return array if array.shape == () else _safe_indexing(array, rows)
 
 
-# --- Finished trials in a storage of Optuna.
-
-_ABOUT = "unmet search"
-
-
-def _open(optuna: Any, storage: Any) -> Any:
-    """Open or make the study in a storage; a journal that ends within a line loses that line."""
-    if storage is None:
-        return None
-    with quiet(optuna):
-        if isinstance(storage, str | PathLike):
-            path = Path(storage)
-            try:
-                read_rows(path, lambda row: "op_code" in row, begins=b'{"op_code"')
-                # a lock of Optuna's own stays behind where a process was killed
-                lock = FileLock(path) if CAN_LOCK else None
-                backend = optuna.storages.journal.JournalFileBackend(str(path), lock_obj=lock)
-                storage = optuna.storages.JournalStorage(backend)
-            except Exception as error:  # ours, or whatever Optuna meets in lines of another kind
-                raise InvalidInput(
-                    "storage must be a journal of Optuna, or a new file in a folder that can be "
-                    f"written to, got {path}."
-                ) from error
-        elif not isinstance(storage, optuna.storages.BaseStorage):
-            raise InvalidInput(
-                "storage must be None, the path of a file or a storage of Optuna, "
-                f"got {storage!r:.60}."
-            )
-        try:
-            return optuna.load_study(study_name="search", storage=storage)
-        except KeyError:
-            return optuna.create_study(study_name="search", storage=storage)
-
-
-def _begin(kept: Any, begun: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    """Take up the search that is about the same, or begin it; refuse to continue another."""
-    if not begun and not kept.get_trials(deepcopy=False):
-        kept.set_user_attr(_ABOUT, about)
-    elif other := differing(begun, about):
-        raise InvalidInput(f"storage holds a search with another {other}: use another file.")
-
-
-# --- Reading what a user gave.
-
-
-def _count(X: Any) -> int:
-    """Count the rows of whatever holds features."""
-    try:
-        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-    except TypeError:
-        raise InvalidInput(f"X must be a table or an array of rows, got {X!r:.60}.") from None
-
-
-def _read_known(fit_parameters: Any, n_rows: int) -> dict[str, Any]:
-    """Things per row by name, those that are None left out."""
-    if fit_parameters is not None and not isinstance(fit_parameters, Mapping):
-        raise InvalidInput(
-            "fit_parameters must map names to columns, such as {'sample_weight': weight}, "
-            f"got {fit_parameters!r:.60}."
-        )
-    known = {n: value for n, value in (fit_parameters or {}).items() if value is not None}
-    for name, value in known.items():
-        size = None if np.isscalar(value) else _count(value)
-        if size not in (None, n_rows):
-            raise InvalidInput(
-                f"fit_parameters must have one entry per row of X, got {size} for {name} "
-                f"and {n_rows} rows."
-            )
-    return known
-
-
-def _read_score(score: Any, truth: Any, n_rows: int) -> tuple[Array | None, Any]:
-    """Truth and callable, one of them or none; warn where only observations are left."""
-    if score not in (None, "observed") and not callable(score):
-        raise InvalidInput(f"score must be 'observed', a callable or None, got {score!r:.60}.")
-    if truth is None:
-        if score is None:
-            warnings.warn(NO_TRUTH, UserWarning, stacklevel=3)
-        return None, score if callable(score) else None
-    if score is not None:
-        raise InvalidInput(f"truth is only used where score is None, got score={score!r:.60}.")
-    if np.ndim(truth) != 1:
-        raise InvalidInput(
-            f"truth must have one number per row, or NaN, got shape {np.shape(truth)}."
-        )
-    return read_missing("truth", truth, n_rows), None
-
-
 def _read_folds(cv: Any, X: Any, y: Any, n_rows: int, seed: int) -> list[tuple[Index, Index]]:
     """Row numbers to learn from and held out, of random splits, a splitter or pairs."""
     from sklearn.model_selection import ShuffleSplit, check_cv  # slow to import
@@ -498,20 +331,13 @@ def _read_folds(cv: Any, X: Any, y: Any, n_rows: int, seed: int) -> list[tuple[I
             pairs = ShuffleSplit(splits, test_size=0.25, random_state=seed).split(np.empty(n_rows))
         else:
             pairs = check_cv(cv).split(X, y)
-        folds = [tuple(np.asarray(part) for part in pair) for pair in pairs]
+        folds = [(np.asarray(train), np.asarray(held)) for train, held in pairs]
     except InvalidInput:
         raise
     except (TypeError, ValueError) as error:  # of scikit-learn
         why = str(error).rstrip(".")
         raise InvalidInput(f"cv must split {n_rows} rows, got {cv!r:.60}: {why}.") from None
-    for fold in folds:
-        for part in fold:
-            good = part.ndim == 1 and part.size > 0 and part.dtype.kind in "iu"
-            if len(fold) != 2 or not good or part.min() < 0 or part.max() >= n_rows:
-                raise InvalidInput(
-                    "cv must hold pairs of row numbers to learn from and row numbers held out, "
-                    f"from 0 to {n_rows - 1}, got {part!r:.60}."
-                )
-    if not folds:
-        raise InvalidInput("cv must have at least one split, got none.")
-    return [(train.astype(np.intp), held_out.astype(np.intp)) for train, held_out in folds]
+    good = all(part.size and part.dtype.kind in "iu" for fold in folds for part in fold)
+    if not folds or not good:
+        raise InvalidInput("cv must hold pairs of row numbers to learn from and numbers held out.")
+    return [(train.astype(np.intp), held.astype(np.intp)) for train, held in folds]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unmet.errors import InvalidInput
-from unmet.files import check_lines, read_gzip
+from unmet.files import read_gzip
 
 if TYPE_CHECKING:
     import polars
@@ -112,8 +112,6 @@ def read_text(
                 f"{file} must be lines of text, the first of at most {_LONGEST_LINE >> 20} MB, got "
                 "no end of a line there."
             )
-    if not _packed(file):  # which is looked at while it is unpacked
-        check_lines(file)
     guessed = encoding is None
     dialect = _sniff(file, start, _encoding(file, start) if guessed else _said(encoding, start))
     notes: list[str] = []
