@@ -91,12 +91,6 @@ def test_a_pickle_is_not_opened(protocol, pack, tmp_path, monkeypatch):
     assert found == f"{tmp_path / 'model'} {FOREIGN}"
 
 
-@pytest.mark.parametrize(
-    "compress", [0, 3, ("gzip", 3), ("xz", 3), ("lzma", 3), ("bz2", 3)], ids=str
-)
-def test_a_file_of_joblib(compress, tmp_path):
-    joblib.dump(made("exact"), tmp_path / "model", compress=compress)
-    assert FOREIGN in _sentence(tmp_path / "model")
 
 
 def test_a_file_of_skops(tmp_path):
@@ -143,16 +137,8 @@ def test_an_archive_that_is_too_large(path):
     assert "must unpack to at most max_bytes, 1,000, got" in _sentence(path, max_bytes=1000)
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(FileFailure, match=r"model cannot be written: "):
-        unmet.save(made("exact"), tmp_path / "model")
 
 
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(FileFailure, match=r"model cannot be written: "):
-        unmet.save(made("exact"), tmp_path / "no" / "model")
 
 
 def test_a_failed_save_leaves_the_old_file(path):
@@ -185,7 +171,7 @@ def test_trusted_must_be_names(trusted, path):
 
 def test_functions_made_on_the_spot(tmp_path):
     model = make_pipeline(FunctionTransformer(lambda rows: rows), LinearDecision()).fit(X, SALES)
-    with pytest.raises(Unsupported, match=r"<lambda>, which a file without code cannot hold"):
+    with pytest.raises(Unsupported, match=r"it holds .*<lambda>"):
         unmet.save(model, tmp_path / "model")
     assert not list(tmp_path.iterdir())
 

@@ -1,8 +1,13 @@
-"""Writing a model to a file, and reading it."""
+"""Writing a model to a file, and reading it.
+
+Objects of scikit-learn, and of classes of a user, are parts in the format of skops, an archive of
+its own: skops makes nothing but types that it knows or is told to trust, and runs no code.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 import zlib
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -12,14 +17,6 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from unmet.errors import InvalidInput, UnmetError, Unsupported
 from unmet.files import write_whole
-from unmet.persistence.parts import (
-    Refused,
-    audit,
-    check_size,
-    check_trees,
-    import_skops,
-    read_trusted,
-)
 from unmet.persistence.states import Reader, Writer, label_of
 
 FORMAT = 3
@@ -27,8 +24,11 @@ FORMAT = 3
 _HEADER, _STATE, _ARRAYS, _PART = "header.json", "state.json", "arrays.bin", "part-{}.skops"
 _FIELDS = {"format", "version", "packages", "model", "about"}
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "skops", "lightgbm")
-_LONGEST_HEADER = 1 << 20
-_MOST = 4 << 30
+# types that models hold beside those that skops itself trusts: trees of `LatentBand`, sparse tables
+_TRUSTED = (
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    *(f"scipy.sparse._{k}.{k}_{form}" for k in ("csr", "csc") for form in ("array", "matrix")),
+)
 # what reading a damaged archive ends in: also flags that say "encrypted" or "packed otherwise"
 _DAMAGED = (BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, zlib.error)
 
@@ -103,18 +103,15 @@ def save(
         }
         for number, each in enumerate(writer.parts):
             part = import_skops().dumps(each)
-            audit(part, extra)
+            _audit(part, extra)
             members[_PART.format(number)] = part
-    except Refused as refused:
-        holds = f"This {kind.__name__} cannot be saved safely: it holds {refused.name}"
-        why = "which a file without code cannot hold."
-        if refused.may_be_trusted:
-            named = f"trusted=[{refused.name!r}]"
-            why = (
-                f"which is not of unmet: if it is yours, save(model, path, {named}) saves it and "
-                f"load(path, {named}) loads it."
-            )
-        raise Unsupported(f"{holds}, {why}") from None
+    except _UntrustedType as error:
+        named = f"trusted=[{str(error)!r}]"
+        raise Unsupported(
+            f"This {kind.__name__} cannot be saved safely: it holds {error}, which is not of "
+            f"unmet: if it is yours, save(model, path, {named}) saves it and load(path, {named}) "
+            "loads it."
+        ) from None
     except Exception as error:  # of any type: skops asks objects that it does not know
         said = " ".join(str(error).split())[:200]
         raise Unsupported(f"This {kind.__name__} cannot be saved safely: {said}") from error
@@ -128,7 +125,7 @@ def save(
     return where
 
 
-def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = _MOST) -> Any:
+def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = 4 << 30) -> Any:
     """Load a model that `save` wrote, without running code from the file.
 
     Checked before anything is made: that the file is one of ours and whole, its format, its size
@@ -159,27 +156,20 @@ def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = _MOS
     with _opened(where) as archive:
         header = _header(archive, where)
         try:
-            check_size(archive, max_bytes)
-            names = archive.namelist()
-            wanted = [_HEADER, _STATE, _ARRAYS, *map(_PART.format, range(len(names) - 3))]
-            strange = sorted(set(names) - set(wanted))
-            if strange:
+            size = sum(each.file_size for each in archive.infolist())
+            if size > max_bytes:
                 raise InvalidInput(
-                    f"The file was not loaded: it has a part named {strange[0]!r:.60}."
+                    f"The file must unpack to at most max_bytes, {max_bytes:,}, got {size:,} bytes."
                 )
-            state, arrays, *written = (archive.read(name) for name in wanted[1:])
-            allowed = [audit(part, extra, max_bytes) for part in written]
-            parts = [
-                import_skops().loads(part, trusted=names)
-                for part, names in zip(written, allowed, strict=True)
-            ]
-            check_trees(parts)
+            state, arrays = archive.read(_STATE), archive.read(_ARRAYS)
+            n_parts = len(archive.namelist()) - 3
+            written = [archive.read(_PART.format(number)) for number in range(n_parts)]
+            parts = [import_skops().loads(part, trusted=_audit(part, extra)) for part in written]
             return Reader(arrays, parts).read(json.loads(state))
-        except Refused as refused:
-            trust = f"; if you know and trust that type, load(path, trusted=[{refused.name!r}])"
+        except _UntrustedType as error:
             raise InvalidInput(
-                f"{where} was not loaded: it asks for {refused.name}, which models of unmet do not "
-                f"hold{trust if refused.may_be_trusted else ''}."
+                f"{where} was not loaded: it asks for {error}, which models of unmet do not hold; "
+                f"if you know and trust that type, load(path, trusted=[{str(error)!r}])."
             ) from None
         except UnmetError as error:
             raise InvalidInput(str(error).replace("The file was", f"{where} was", 1)) from None
@@ -226,6 +216,50 @@ def read_about(path: str | Path) -> dict[str, Any]:
     return about
 
 
+class _UntrustedType(Exception):  # noqa: N818 (told as a sentence by those who know the path)
+    """A type that skops does not trust, by its name."""
+
+
+def _audit(part: bytes, trusted: frozenset[str]) -> list[str]:
+    """Give the names that skops may be told to trust; raise for the first other one."""
+    allowed = {*_TRUSTED, *trusted}
+    unknown = set(import_skops().get_untrusted_types(data=part)) - allowed
+    if unknown:
+        raise _UntrustedType(min(unknown))
+    return sorted(allowed)
+
+
+def read_trusted(trusted: Sequence[str]) -> frozenset[str]:
+    """Names that a caller adds: dotted, with the module."""
+    if isinstance(trusted, str) or not all(isinstance(n, str) and "." in n for n in trusted):
+        raise InvalidInput(
+            "trusted must be a list of names with their module, such as 'my_costs.MyCost', got "
+            f"{trusted!r:.60}."
+        )
+    return frozenset(trusted)
+
+
+# skops walks through all packages of scikit-learn, and these load torch and dask where they are
+# installed: seconds that a model does not need. A walk passes over what cannot be imported.
+_PASSED_OVER = (
+    "sklearn.externals.array_api_compat.torch",
+    "sklearn.externals.array_api_compat.dask",
+)
+
+
+def import_skops() -> Any:
+    """Import ``skops.io``, where it is not, without what it does not need."""
+    modules: Any = sys.modules
+    hidden = [] if "skops.io" in modules else [n for n in _PASSED_OVER if n not in modules]
+    modules.update(dict.fromkeys(hidden))
+    try:
+        import skops.io
+    finally:
+        for name in hidden:
+            modules.pop(name, None)
+    return skops.io
+
+
 def _opened(path: Path) -> ZipFile:
     """Open an archive of ours, or say what the file is instead."""
     if path.is_dir():
@@ -251,8 +285,6 @@ def _opened(path: Path) -> ZipFile:
 
 def _header(archive: ZipFile, path: Path) -> dict[str, Any]:
     wrong = InvalidInput(f"{path} is not a file of unmet: its header cannot be read.")
-    if archive.getinfo(_HEADER).file_size > _LONGEST_HEADER:
-        raise wrong
     try:
         fields: dict[str, Any] = json.loads(archive.read(_HEADER))
         number, written, about = fields["format"], fields["version"], fields["about"]
