@@ -39,7 +39,9 @@ def test_another_run_is_refused_by_what_differs(tmp_path):
     with open_run(tmp_path, {"trials": 5, "X": 1}, parameter="there"):
         assert "must not be in use" in refused(tmp_path, {"trials": 5, "X": 1})
     other = {"trials": 6, "X": 2}
-    assert "there holds a run with another trials, X, got" in refused(tmp_path, other)
+    assert "there holds a run with another trials (5, not 6), X (1, not 2), got" in refused(
+        tmp_path, other
+    )
     again = {"trials": 5, "X": 1}
     assert "--again goes on with it" in refused(tmp_path, again, resume_by="--again")
 

@@ -204,7 +204,11 @@ def open_run(
                 f"{parameter} must be a new folder, got {folder}, which holds an earlier run; "
                 f"{resume_by} goes on with it."
             )
-        other = [name for name in {**here, **there} if here.get(name) != there.get(name)]
+        other = [
+            f"{name} ({there.get(name)!r:.40}, not {here.get(name)!r:.40})"
+            for name in {**here, **there}
+            if here.get(name) != there.get(name)
+        ]
         if other:
             raise InvalidInput(
                 f"{parameter} holds a run with another {', '.join(other)}, got {folder}: use "

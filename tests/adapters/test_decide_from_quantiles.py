@@ -131,7 +131,6 @@ def test_levels_out_of_reach():
             {"forecasts": pl.DataFrame({"unique_id": [1], "ds": [1], "m": [2.0]})},
             "columns of quant",
         ),
-        ({"forecasts": pl.DataFrame({"ds": [1], "m-median": [2.0]})}, "column 'unique_id'"),
         ({"model": "no"}, "model must be one of A, B, got 'no'"),
         ({}, "model must be one of A, B, got None"),
         ({"model": "A", "beyond": "guess"}, "beyond must be"),
@@ -140,7 +139,7 @@ def test_levels_out_of_reach():
         ({"model": "A", "underage_col": "no"}, "column 'no'"),
         ({"model": "A", "lower": 90, "upper": 5}, "lower"),
     ],
-    ids=["none", "no id", "model", "which", "beyond", "cost", "name", "column", "bounds"],
+    ids=["none", "model", "which", "beyond", "cost", "name", "column", "bounds"],
 )
 def test_one_sentence_each(change, sentence):
     frame = _normal([50], [5], model="A") | _normal([50], [5], model="B")

@@ -85,20 +85,21 @@ def test_statsforecast_cross_validation_and_samples(corrected):
     folds = engine.cross_validation(
         df=training(corrected), h=3, n_windows=3, step_size=1, level=[80]
     )
-    found = decide_from_quantiles(folds, COST, keep=["cutoff", "y"])
+    found = decide_from_quantiles(folds, COST)
     assert found.columns.tolist() == ["unique_id", "ds", "cutoff", "y", "decision"]
     assert len(found) == 2 * 3 * 3
     assert COST.cost(found["decision"], found["y"]).mean() < 60
     paths = engine.simulate(df=training(corrected), h=3, n_paths=40, seed=1)
-    given = {"sample_col": "sample_id", "value_col": "HistoricAverage", "step": None}
-    orders = decide_from_samples(paths, COST, **given)
     wide = paths.pivot_table(
         index=["unique_id", "ds"], columns="sample_id", values="HistoricAverage"
     )
+    table = wide.rename(columns=str).reset_index()
+    orders = decide_from_samples(table, COST, step=None)
     # of 40 equally likely truths the 36th is the 90% quantile
     np.testing.assert_array_equal(orders["decision"], np.sort(wide, axis=1)[:, 35])
     tiers = TieredCost(9, (1, 6), overage_breaks=4)
-    assert (decide_from_samples(paths, tiers, **given)["decision"] <= orders["decision"]).all()
+    lower = decide_from_samples(table, tiers, step=None)
+    assert (lower["decision"] <= orders["decision"]).all()
 
 
 def test_mlforecast(corrected):

@@ -9,7 +9,6 @@ import sys
 import zipfile
 import zlib
 
-import joblib
 import numpy as np
 import pytest
 import skops.io
@@ -20,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import unmet
 from unmet import LinearDecision
-from unmet.errors import FileFailure, InvalidInput, Unsupported
+from unmet.errors import InvalidInput, Unsupported
 
 FOREIGN = (
     "is not a file that unmet.save wrote, or its end is missing; a pickle, as pickle, joblib and "
@@ -91,8 +90,6 @@ def test_a_pickle_is_not_opened(protocol, pack, tmp_path, monkeypatch):
     assert found == f"{tmp_path / 'model'} {FOREIGN}"
 
 
-
-
 def test_a_file_of_skops(tmp_path):
     skops.io.dump(made("exact"), tmp_path / "model")
     assert FOREIGN in _sentence(tmp_path / "model")
@@ -135,10 +132,6 @@ def test_a_header_that_is_none(path, change):
 
 def test_an_archive_that_is_too_large(path):
     assert "must unpack to at most max_bytes, 1,000, got" in _sentence(path, max_bytes=1000)
-
-
-
-
 
 
 def test_a_failed_save_leaves_the_old_file(path):

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import narwhals.stable.v1 as nw
@@ -29,10 +28,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from unmet.arrays import Array
-from unmet.costs import AgeReplacement, Cost, HingeCost, PiecewiseLinearCost, SquaredError
+from unmet.costs import Cost, HingeCost, PiecewiseLinearCost, SquaredError
+from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import check_columns, numbers, open_frame, with_column
-from unmet.estimators.lots import read_room
+from unmet.estimators.lots import ROUNDING, read_room
 from unmet.solvers.boosting.leaves import hinge_minimisers, small
 from unmet.validation import OneOf
 
@@ -42,16 +42,6 @@ _NUMBER = r"(\d+(?:\.\d+)?)"
 _INTERVAL = re.compile(rf"^(?P<model>.+)-(?P<side>lo|hi)-{_NUMBER}$")
 _MEDIAN = re.compile(r"^(?P<model>.+)-median$")
 _QUANTILE = re.compile(rf"^(?P<model>.+)[-_](?:ql|q-|q_|q){_NUMBER}$")
-
-_AT_ONCE = 4_000_000  # numbers that are evaluated together
-_ROUNDING = 1e-9  # of a lot or a level: what lies this close to one is meant to be that one
-_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-
-
-def _read_keep(keep: Sequence[str]) -> list[str]:
-    if isinstance(keep, str):
-        raise InvalidInput(f"keep must be a list of names, got the text {keep!r}.")
-    return list(keep)
 
 
 def decide_from_quantiles(
@@ -65,9 +55,6 @@ def decide_from_quantiles(
     upper: ArrayLike | None = None,
     underage_col: str | None = None,
     overage_col: str | None = None,
-    keep: Sequence[str] = (),
-    id_col: str = "unique_id",
-    time_col: str = "ds",
     name: str = "decision",
 ) -> Any:
     """Decide by forecasts that come with intervals or quantiles.
@@ -95,18 +82,13 @@ def decide_from_quantiles(
         under the forecast.
     underage_col, overage_col : str, optional
         Columns with the costs of each row.
-    keep : sequence of str
-        Further columns that the answer shall have, such as ``cutoff`` and ``y`` of a
-        cross-validation.
-    id_col, time_col : str
-        Columns of series and time.
     name : str, default="decision"
         Of the column with the decisions.
 
     Returns
     -------
     table of the same kind
-        With the columns of series and time, those to keep, and the decision.
+        The columns that are no forecasts, such as series and time, and the decision.
 
     Examples
     --------
@@ -126,8 +108,7 @@ def decide_from_quantiles(
     [55.0, 221.0]
     """
     OneOf(*get_args(Beyond))("beyond", beyond)
-    kept = _read_keep(keep)
-    frame = open_frame(forecasts, id_col, time_col, underage_col, overage_col, *kept)
+    frame = open_frame(forecasts, underage_col, overage_col)
     columns = _quantile_columns(frame.columns, model)
     evaluated = _evaluate(cost, frame, underage_col, overage_col)
     if not isinstance(evaluated, PiecewiseLinearCost):
@@ -135,13 +116,46 @@ def decide_from_quantiles(
             "decide_from_quantiles needs a cost whose best decision is a quantile, such as "
             f"Newsvendor, got {type(evaluated).__name__}: use decide_from_samples."
         )
+    # quantile functions of rows, linear in the normal score; beyond the ends, too
     values = np.sort(numbers(frame, *columns.values()), axis=1)
-    known = np.array(list(columns))
+    known, rows, count = np.array(list(columns)), np.arange(len(values)), len(columns)
     level = np.broadcast_to(np.asarray(evaluated.level, dtype=float), (len(values),))
     _check_levels(level, known, beyond)
-    truth = Quantiles(values, np.asarray(ndtri(known)), level)
-    decision = _rounded(truth.best, truth.up_is_cheaper, step, lower, upper)
-    return with_column(frame.select(id_col, time_col, *kept), name, decision).to_native()
+    score = np.asarray(ndtri(known))
+    best = values[:, 0]
+    if count > 1:
+        right = np.clip(np.searchsorted(score, ndtri(level)), 1, count - 1)
+        share = (ndtri(level) - score[right - 1]) / (score[right] - score[right - 1])
+        best = (1 - share) * values[rows, right - 1] + share * values[rows, right]
+
+    def below(value: Array) -> Array:
+        """Probability that the truth of each row is at most a value."""
+        place = (values <= value[:, None]).sum(axis=1)
+        if count == 1:
+            return np.asarray(place, dtype=np.float64)
+        right = np.clip(place, 1, count - 1)
+        low = values[rows, right - 1]
+        width = values[rows, right] - low
+        flat = np.where(value < low, -np.inf, np.inf)  # a distribution without spread there
+        share = np.divide(value - low, width, out=flat, where=width > 0)
+        return np.asarray(ndtr(score[right - 1] + share * (score[right] - score[right - 1])))
+
+    def up_is_cheaper(down: Array, up: Array) -> NDArray[np.bool_]:
+        """Whether the upper of two decisions costs less.
+
+        The cost of a decision y changes by (o + u) F(y) − u, so up is cheaper where F is below α
+        on average between the two.
+        """
+        middle, half = 0.5 * (up + down), 0.5 * (up - down)
+        nodes = zip(*np.polynomial.legendre.leggauss(16), strict=True)
+        mean = sum(0.5 * weight * below(middle + half * point) for point, weight in nodes)
+        return np.asarray((mean < level) & (up > down))
+
+    decision = _rounded(best, up_is_cheaper, step, lower, upper)
+    read = {each: read_level(str(each)) for each in frame.columns}
+    models = {found[0] for found in read.values() if found is not None}
+    kept = [each for each, found in read.items() if found is None and each not in models]
+    return with_column(frame.select(kept), name, decision).to_native()
 
 
 def read_level(name: str) -> tuple[str, float] | None:
@@ -182,12 +196,9 @@ def _evaluate(
     cost: Any, frame: nw.DataFrame[Any], underage_col: str | None, overage_col: str | None
 ) -> Cost:
     """Cost of the rows, where columns say so one for each."""
-    if not isinstance(cost, Cost):
-        raise InvalidInput(
-            f"cost must be a Cost such as Newsvendor(underage=3, overage=1), got {cost!r}."
-        )
     given = {"underage": underage_col, "overage": overage_col}
-    return cost.with_rows(
+    read: Cost = A_COST("cost", cost)
+    return read.with_rows(
         **{name: None if col is None else numbers(frame, col)[:, 0] for name, col in given.items()}
     )
 
@@ -204,75 +215,16 @@ def _rounded(
     inside = np.clip(decision, room.first, room.last)
     if room.step is None:
         return np.asarray(inside)
-    down = np.clip(np.floor(inside / room.step + _ROUNDING) * room.step, room.first, room.last)
+    down = np.clip(np.floor(inside / room.step + ROUNDING) * room.step, room.first, room.last)
     up = np.clip(down + room.step, room.first, room.last)
     return np.asarray(np.where(up_is_cheaper(down, up), up, down) + 0.0)
-
-
-@dataclass(frozen=True)
-class Quantiles:
-    """Quantile functions of rows, linear in the normal score; beyond the ends, too.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, n_levels)
-        Rising in each row.
-    score : ndarray of shape (n_levels,)
-        Normal scores of the levels, rising.
-    level : ndarray of shape (n_rows,)
-        α of each row's cost.
-    """
-
-    values: Array
-    score: Array
-    level: Array
-
-    @property
-    def best(self) -> Array:
-        """Quantile of each row at its level."""
-        if self.score.size == 1:
-            return np.asarray(self.values[:, 0])
-        wanted = ndtri(self.level)
-        right = np.clip(np.searchsorted(self.score, wanted), 1, self.score.size - 1)
-        left_score, right_score = self.score[right - 1], self.score[right]
-        share = (wanted - left_score) / (right_score - left_score)
-        rows = np.arange(len(self.values))
-        low, high = self.values[rows, right - 1], self.values[rows, right]
-        return np.asarray((1 - share) * low + share * high)
-
-    def below(self, value: Array) -> Array:
-        """Probability that the truth of each row is at most a value."""
-        count = self.score.size
-        place = (self.values <= value[:, None]).sum(axis=1)
-        if count == 1:
-            return np.asarray(place, dtype=np.float64)
-        right, rows = np.clip(place, 1, count - 1), np.arange(len(value))
-        low = self.values[rows, right - 1]
-        width = self.values[rows, right] - low
-        flat = np.where(value < low, -np.inf, np.inf)  # a distribution without spread there
-        share = np.divide(value - low, width, out=flat, where=width > 0)
-        gap = self.score[right] - self.score[right - 1]
-        return np.asarray(ndtr(self.score[right - 1] + share * gap))
-
-    def up_is_cheaper(self, down: Array, up: Array) -> NDArray[np.bool_]:
-        """Whether the upper of two decisions costs less.
-
-        The cost of a decision y changes by (o + u) F(y) − u, so up is cheaper where F is below α
-        on average between the two.
-        """
-        middle, half = 0.5 * (up + down), 0.5 * (up - down)
-        mean = sum(
-            0.5 * weight * self.below(middle + half * point)
-            for point, weight in zip(_POINTS, _WEIGHTS, strict=True)
-        )
-        return np.asarray((mean < self.level) & (up > down))
 
 
 def _check_levels(level: Array, known: Array, beyond: Beyond) -> None:
     """Refuse levels of which the forecasts say nothing."""
     if not ((level > 0) & (level < 1)).all():
         raise InvalidInput("cost must have an underage and an overage above 0, got one that is 0.")
-    outside = (level < known[0] - _ROUNDING) | (level > known[-1] + _ROUNDING)
+    outside = (level < known[0] - ROUNDING) | (level > known[-1] + ROUNDING)
     if not outside.any() or (beyond == "normal" and known.size > 1):
         return
     listed = ", ".join(f"{each:g}" for each in known)
@@ -289,14 +241,11 @@ def decide_from_samples(
     cost: Cost,
     *,
     columns: Sequence[str] | None = None,
-    sample_col: str | None = None,
-    value_col: str = "y",
     step: ArrayLike | None = 1,
     lower: ArrayLike | None = 0,
     upper: ArrayLike | None = None,
     underage_col: str | None = None,
     overage_col: str | None = None,
-    keep: Sequence[str] = (),
     id_col: str = "unique_id",
     time_col: str = "ds",
     name: str = "decision",
@@ -304,31 +253,25 @@ def decide_from_samples(
     """Decide by forecasts that are samples of the truth: the least mean cost over them, exactly.
 
     For a cost that is linear on either side of the truth that is a quantile of the samples, for any
-    other `HingeCost` a kink of the mean cost, for `SquaredError` the mean; other costs are
-    evaluated at every sample and between them, and the cheapest is taken.
+    other `HingeCost` a kink of the mean cost, for `SquaredError` the mean.
 
     Parameters
     ----------
     forecasts : table of pandas, polars or pyarrow
-        One row for each series and time with one column per sample; or, with `sample_col`, one row
-        for each sample.
-    cost : Cost
-        Any but an `AgeReplacement` without its rate.
+        One row for each series and time, with one column per sample.
+    cost : HingeCost or SquaredError
+        Such as `Newsvendor` or `TieredCost`.
     columns : sequence of str, optional
-        Those that hold samples; by default all but series, time, costs and those to keep.
-    sample_col : str, optional
-        For long tables: the column with the number of the sample. Every series and time must have
-        as many of them.
-    value_col : str, default="y"
-        For long tables: the column with the value.
-    step, lower, upper, underage_col, overage_col, keep, id_col, time_col, name
-        As in `decide_from_quantiles`. In a long table costs and columns to keep are those of the
-        first row of a series and time.
+        Those that hold samples; by default all but series, time and costs.
+    step, lower, upper, underage_col, overage_col, name
+        As in `decide_from_quantiles`.
+    id_col, time_col : str
+        Columns of series and time.
 
     Returns
     -------
     table of the same kind
-        With the columns of series and time, those to keep, and the decision.
+        The columns that hold no samples, and the decision.
 
     Examples
     --------
@@ -342,105 +285,51 @@ def decide_from_samples(
     >>> decide_from_samples(paths, cost)["decision"].to_list()
     [14.0]
     """
-    kept = _read_keep(keep)
-    frame = open_frame(forecasts, id_col, time_col, sample_col, underage_col, overage_col, *kept)
-    if sample_col is not None:
-        frame, values = _from_long(frame, id_col, time_col, value_col)
-    else:
-        taken = {id_col, time_col, underage_col, overage_col, *kept}
-        chosen = [each for each in frame.columns if each not in taken]
-        chosen = chosen if columns is None else list(columns)
-        if not chosen:
-            raise InvalidInput("forecasts must have at least one column of samples, got none.")
-        check_columns("The frame", frame, chosen)
-        values = numbers(frame, *chosen)
-    evaluated = _evaluate(cost, frame, underage_col, overage_col)
+    frame = open_frame(forecasts, underage_col, overage_col)
+    others = {id_col, time_col, underage_col, overage_col}
+    chosen = [each for each in frame.columns if each not in others]
+    chosen = chosen if columns is None else list(columns)
+    if not chosen:
+        raise InvalidInput("forecasts must have at least one column of samples, got none.")
+    check_columns("The frame", frame, chosen)
+    values, evaluated = numbers(frame, *chosen), _evaluate(cost, frame, underage_col, overage_col)
     n_rows, n_values = values.shape
+    # rows in portions whose numbers fit into memory together
+    size = max(500_000 // n_values, 1)
+    portions = [np.arange(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
     def mean_cost(decision: Array) -> Array:
         """Mean cost of each row's decision over its equally likely truths."""
         paid = np.empty(n_rows)
-        for rows in _chunks(n_rows, n_values):
+        for rows in portions:
             each = np.repeat(rows, n_values)
             loss = evaluated.take(each).cost(decision[each], values[rows].ravel())
             paid[rows] = loss.reshape(rows.size, n_values).mean(axis=1)
         return paid
 
-    if isinstance(evaluated, AgeReplacement) and evaluated.rate is None:
-        raise Unsupported(
-            "decide_from_samples and AgeReplacement without its rate do not fit together, because "
-            "only a long run of replacements has a cost: use unmet.lifetimes."
-        )
+    best = np.empty(n_rows)
     if isinstance(evaluated, SquaredError):
-        best = np.asarray(values.mean(axis=1))
+        best = values.mean(axis=1)
     elif isinstance(evaluated, PiecewiseLinearCost):
         # the least value that at least a share `level` of the samples do not exceed
         level = np.broadcast_to(np.asarray(evaluated.level), (n_rows,))
-        place = np.ceil(level * n_values - _ROUNDING).astype(np.intp) - 1
+        place = np.ceil(level * n_values - ROUNDING).astype(np.intp) - 1
         ordered = np.sort(values, axis=1)
         best = ordered[np.arange(n_rows), np.clip(place, 0, n_values - 1)]
-    elif isinstance(evaluated, HingeCost):
-        best = _at_kinks(values, evaluated)
+    elif isinstance(evaluated, HingeCost):  # where the slope of the mean cost passes 0
+        for rows in portions:
+            kinks = evaluated.take(np.repeat(rows, n_values)).kinks(values[rows].ravel())
+            owner = np.tile(np.repeat(np.arange(rows.size), n_values), len(kinks.position))
+            below, above = (np.ravel(part).astype(float) for part in (kinks.below, kinks.above))
+            low, high = hinge_minimisers(
+                np.ravel(kinks.position), below, below + above, small(owner, rows.size), rows.size
+            )
+            best[rows] = np.where(np.isfinite(low), low, high)
     else:
-        best = _searched(values, mean_cost)
+        raise Unsupported(
+            "decide_from_samples needs a cost that is piecewise linear or SquaredError, got "
+            f"{type(evaluated).__name__}."
+        )
     decision = _rounded(best, lambda down, up: mean_cost(up) < mean_cost(down), step, lower, upper)
-    return with_column(frame.select(id_col, time_col, *kept), name, decision).to_native()
-
-
-def _chunks(n_rows: int, per_row: int) -> list[NDArray[np.intp]]:
-    """Rows in portions whose numbers fit into memory together."""
-    size = max(_AT_ONCE // max(per_row, 1), 1)
-    return [np.arange(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-
-
-def _at_kinks(values: Array, cost: HingeCost) -> Array:
-    """Where the slope of the mean cost, a sum of hinges, passes 0."""
-    n_rows, n_values = values.shape
-    best = np.empty(n_rows)
-    for rows in _chunks(n_rows, 8 * n_values):
-        each = np.repeat(rows, n_values)
-        kinks = cost.take(each).kinks(values[rows].ravel())
-        owner = np.tile(np.repeat(np.arange(rows.size), n_values), len(kinks.position))
-        below, above = (np.ravel(part).astype(float) for part in (kinks.below, kinks.above))
-        low, high = hinge_minimisers(
-            np.ravel(kinks.position), below, below + above, small(owner, rows.size), rows.size
-        )
-        best[rows] = np.where(np.isfinite(low), low, high)
-    return best
-
-
-def _searched(values: Array, mean_cost: Callable[[Array], Array]) -> Array:
-    """Try every sample, just below it, and halfway to the next: jumps and valleys are allowed."""
-    ordered = np.sort(values, axis=1)
-    middle = 0.5 * (ordered[:, 1:] + ordered[:, :-1])
-    tried = np.concatenate([ordered, np.nextafter(ordered, -np.inf), middle], axis=1)
-    best, least = tried[:, 0], np.full(len(tried), np.inf)
-    for candidate in tried.T:
-        paid = mean_cost(np.ascontiguousarray(candidate))
-        better = paid < least
-        best, least = np.where(better, candidate, best), np.where(better, paid, least)
-    return np.asarray(best)
-
-
-def _from_long(
-    frame: nw.DataFrame[Any], id_col: str, time_col: str, value_col: str
-) -> tuple[nw.DataFrame[Any], Array]:
-    """Rows of the first sample of each series and time, and the samples beside them."""
-    check_columns("The frame", frame, [value_col])
-    values = numbers(frame, value_col)[:, 0]
-    keys = [frame[each].to_numpy() for each in (id_col, time_col)]
-    codes = [np.unique(key, return_inverse=True)[1] for key in keys]
-    joint = codes[0] * (codes[1].max() + 1) + codes[1]
-    _, first, owner, count = np.unique(
-        joint, return_index=True, return_inverse=True, return_counts=True
-    )
-    if np.ptp(count):
-        raise InvalidInput(
-            "Every series and time must have as many samples, got between "
-            f"{count.min()} and {count.max()}."
-        )
-    table = values[np.argsort(owner, kind="stable")].reshape(first.size, -1)
-    order = np.argsort(first, kind="stable")
-    kept = np.zeros(len(frame), dtype=bool)
-    kept[first] = True
-    return frame.filter(kept.tolist()), table[order]
+    kept = [each for each in frame.columns if each not in chosen]
+    return with_column(frame.select(kept), name, decision).to_native()
