@@ -176,15 +176,3 @@ def test_refused():
         to_onnx(LinearDecision(COST).fit(X, Y), step=0)
     with pytest.raises(InvalidInput, match=r"^lower and upper must have a multiple of step"):
         to_onnx(LinearDecision(COST).fit(X, Y), step=10, lower=11, upper=19)
-
-
-@pytest.mark.parametrize(
-    ("header", "line", "option"),
-    [("\naverage_output", "", "boosting='rf'"), ("", "is_linear=1", "linear_tree")],
-)
-def test_refused_trees(header, line, option):
-    model = BoostedDecision(COST, max_iter=1).fit(X, Y)
-    text = model.trees_.text
-    model.trees_.text = text.replace("\nTree=0", f"{header}\n\nTree=0").replace("is_linear=0", line)
-    with pytest.raises(Unsupported, match=f"to_onnx and the option {option} do not fit"):
-        to_onnx(model)

@@ -28,15 +28,8 @@ from unmet.estimators.lots import ROUNDING, read_room
 from unmet.estimators.neural import NeuralDecision
 from unmet.validation import Maybe, Number
 
-_OPSET, _TREES_OPSET, _FORMAT = 17, 5, 9  # of the operators, of trees, of the file
 _SCALERS = StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler
 _CHILDREN = {side: (f"{side}nodeids", f"{side}leafs") for side in ("true", "false")}
-_LEQ = 0  # the mode of a node that goes on to its first child where x ≤ threshold
-_SUM = 1
-
-# bits of decision_type in LightGBM's text: categories, where missing values go, which are missing
-_CATEGORICAL, _DEFAULT_LEFT = 1, 2
-_NONE, _ZERO = 0, 1  # kinds of missing; the third is NaN
 
 
 def to_onnx(
@@ -151,15 +144,15 @@ class _Graph:
             [helper.make_tensor_value_info("decision", double, ["n_rows"])],
             self._constants,
         )
-        operators = [helper.make_opsetid("", _OPSET)]
+        operators = [helper.make_opsetid("", 17)]
         if self._trees:
-            operators.append(helper.make_opsetid("ai.onnx.ml", _TREES_OPSET))
+            operators.append(helper.make_opsetid("ai.onnx.ml", 5))
         made = helper.make_model(
             graph,
             producer_name="unmet",
             producer_version=version("unmet"),
             opset_imports=operators,
-            ir_version=_FORMAT,
+            ir_version=9,
         )
         if features is not None:
             helper.set_model_props(made, {"features": json.dumps(features, ensure_ascii=False)})
@@ -271,33 +264,38 @@ def _trees(graph: _Graph, value: str, model: BoostedDecision) -> str:
     """Fill what is missing as the model does, and add up trees."""
     columns, start = model._columns, float(model.trees_.start)
     if columns.categorical:
-        raise _no_categories()
+        raise Unsupported(
+            "to_onnx and columns of categories do not fit together, because the exported model "
+            "reads numbers only: encode them before the fit, one column of 0 and 1 for each."
+        )
     nodes: dict[str, list[int]] = {
         name: [] for name in ("featureids", "tracks", *_CHILDREN["true"], *_CHILDREN["false"])
     }
     thresholds: list[Array] = []
     leaves: list[Array] = []
     roots, n_nodes, n_leaves = [], 0, 0
-    filled = np.array(columns.median if columns.median is not None else [np.nan] * _width(model))
+    filled = np.array(
+        columns.median if columns.median is not None else [np.nan] * model.n_features_in_
+    )
     for tree in _read_trees(model.trees_.text):
         if tree["left_child"].size == 0:
             start += float(tree["leaf_value"][0])
             continue
         kinds = tree["decision_type"].astype(np.intp)
         missing, feature = kinds >> 2, tree["split_feature"].astype(np.intp)
-        if (kinds & _CATEGORICAL).any():  # by an option of LightGBM
-            raise _no_categories()
-        if (missing == _ZERO).any():
+        # LightGBM's decision_type: bit 0 is a category, bit 1 says that missing values go left, the
+        # others which values are missing (0 none, 1 zero, 2 NaN)
+        if (missing == 1).any():
             raise Unsupported(
                 "to_onnx and the option zero_as_missing do not fit together, because ONNX knows "
                 "only NaN as missing."
             )
         # LightGBM takes NaN for 0 where a column was never missing in the rows it saw
-        never = feature[missing == _NONE]
+        never = feature[missing == 0]
         filled[never] = np.where(np.isnan(filled[never]), 0.0, filled[never])
         roots.append(n_nodes)
         nodes["featureids"] += feature.tolist()
-        nodes["tracks"] += ((kinds & _DEFAULT_LEFT) > 0).astype(np.intp).tolist()
+        nodes["tracks"] += ((kinds & 2) > 0).astype(np.intp).tolist()
         for side, child in (("true", tree["left_child"]), ("false", tree["right_child"])):
             numbers, leafs = _CHILDREN[side]
             leaf = child < 0
@@ -321,9 +319,10 @@ def _trees(graph: _Graph, value: str, model: BoostedDecision) -> str:
         value,
         domain="ai.onnx.ml",
         n_targets=1,
-        aggregate_function=_SUM,
+        aggregate_function=1,  # the sum
         tree_roots=roots,
-        nodes_modes=graph.tensor(np.full(n_nodes, _LEQ, dtype=np.uint8)),
+        # on to the first child where x ≤ threshold
+        nodes_modes=graph.tensor(np.zeros(n_nodes, dtype=np.uint8)),
         nodes_splits=graph.tensor(np.concatenate(thresholds)),
         nodes_missing_value_tracks_true=tracks,
         leaf_targetids=[0] * n_leaves,
@@ -331,18 +330,6 @@ def _trees(graph: _Graph, value: str, model: BoostedDecision) -> str:
         **{f"nodes_{name}": listed for name, listed in nodes.items()},
     )
     return graph.add("Add", _flat(graph, total), start)
-
-
-def _no_categories() -> Unsupported:
-    return Unsupported(
-        "to_onnx and columns of categories do not fit together, because the exported model reads "
-        "numbers only: encode them before the fit, one column of 0 and 1 for each."
-    )
-
-
-def _width(model: BoostedDecision) -> int:
-    width: int = model.n_features_in_
-    return width
 
 
 _LINES = (
@@ -353,19 +340,9 @@ _LINES = (
 
 def _read_trees(text: str) -> Iterator[dict[str, Array]]:
     """Read LightGBM's own format: lines ``name=numbers`` below each ``Tree=``."""
-    head, *blocks = text.partition("\nend of trees")[0].split("\nTree=")
-    if "\naverage_output" in head:
-        raise Unsupported(
-            "to_onnx and the option boosting='rf' do not fit together, because its trees are "
-            "averaged: boost them."
-        )
+    _, *blocks = text.partition("\nend of trees")[0].split("\nTree=")
     for block in blocks:
         lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
-        if lines.get("is_linear", "0") != "0":
-            raise Unsupported(
-                "to_onnx and the option linear_tree do not fit together, because leaves of ONNX "
-                "are numbers: fit without it."
-            )
         yield {
             name: np.array(lines.get(name, "").split(), dtype=np.float64)  # 17 digits
             for name in _LINES

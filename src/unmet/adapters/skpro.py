@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from numpy.typing import NDArray
+from scipy.special import ndtr
 from sklearn.base import clone
 
 from unmet.arrays import Array
@@ -29,20 +28,16 @@ except ImportError:
 
 # Moments are integrals of the quantile over normal scores z, by the trapezoidal rule: exact to
 # rounding for smooth distributions, since what is integrated, q(Φ(z)) φ(z), vanishes at both ends.
-_END = 7.5
-_SCORES = np.arange(-_END, _END + 0.01, 0.25)
+_SCORES = np.arange(-7.5, 7.51, 0.25)
 _LEVELS = np.asarray(ndtr(_SCORES))
 _WEIGHTS = np.exp(-0.5 * np.square(_SCORES))
 _WEIGHTS /= _WEIGHTS.sum()
-_POINTS, _POINT_WEIGHTS = np.polynomial.legendre.leggauss(24)  # where a kink parts the integral
-_NEAR = 1e-4  # of the range between quartiles: the step of a difference that stands for a density
-_LEAST, _MOST = 1e-15, 1 - 1e-15
 
 
 class LatentDistribution(BaseDistribution):
     """Distributions of the truth of some rows, as a fitted `LatentBand` knows them.
 
-    Probabilities and quantiles are those of the rule; mean, variance and energy are integrals of
+    Probabilities and quantiles are those of the rule; mean and variance are integrals of
     the quantiles, the density a difference of probabilities.
 
     Parameters
@@ -73,12 +68,13 @@ class LatentDistribution(BaseDistribution):
         return np.asarray(self.rule.survival(self.features, np.ravel(x))).reshape(np.shape(x))
 
     def _ppf(self, p: Array) -> Array:
-        inside = np.clip(np.ravel(p), _LEAST, _MOST)
+        inside = np.clip(np.ravel(p), 1e-15, 1 - 1e-15)
         return np.asarray(self.rule.quantile(self.features, inside)).reshape(np.shape(p))
 
     def _pdf(self, x: Array) -> Array:
         quantile = self.rule.quantile_function(self.features)
-        step = np.maximum(_NEAR * (quantile(0.75) - quantile(0.25)), np.finfo(np.float64).tiny)
+        # a difference over a small part of the range between quartiles stands for the density
+        step = np.maximum(1e-4 * (quantile(0.75) - quantile(0.25)), np.finfo(np.float64).tiny)
         step = step.reshape(np.shape(x))
         return np.asarray((self._cdf(x + step) - self._cdf(x - step)) / (2.0 * step))
 
@@ -97,24 +93,6 @@ class LatentDistribution(BaseDistribution):
     def _var(self) -> Array:
         nodes = self._nodes()
         return np.asarray(_WEIGHTS @ np.square(nodes - _WEIGHTS @ nodes)).reshape(self.shape)
-
-    def _energy_self(self) -> Array:
-        # E|X − X'| = 2 ∫ (2u − 1) q(u) du; skpro wants one number for each row
-        return np.asarray(2.0 * (_WEIGHTS * (2.0 * _LEVELS - 1.0)) @ self._nodes())
-
-    def _energy_x(self, x: Array) -> Array:
-        """E|X − x|: integrals to both sides of x, of which each is smooth."""
-        at = np.ravel(x)
-        quantile, total = self.rule.quantile_function(self.features), np.zeros(at.size)
-        parting = np.clip(ndtri(np.ravel(self._cdf(x))), -_END, _END)
-        for low, high in ((-_END, parting), (parting, _END)):
-            middle, half = 0.5 * (high + low), 0.5 * (high - low)
-            for point, weight in zip(_POINTS, _POINT_WEIGHTS, strict=True):
-                score = middle + half * point
-                density = np.exp(-0.5 * np.square(score)) / np.sqrt(2.0 * np.pi)
-                distance = np.abs(quantile(np.clip(ndtr(score), _LEAST, _MOST)) - at)
-                total += half * weight * density * distance
-        return total
 
     def _iloc(self, rowidx: Any = None, colidx: Any = None) -> Any:
         if (
@@ -195,13 +173,6 @@ class LatentSurvival(BaseSurvReg):
 
     def _predict_proba(self, X: Any) -> LatentDistribution:
         return LatentDistribution(self.rule_, _numbers(X), X.index, self._target)
-
-    def _predict_quantiles(self, X: Any, alpha: Any) -> Any:
-        quantile = self.rule_.quantile_function(_numbers(X))
-        levels: ArrayLike = np.clip(np.asarray(alpha, dtype=np.float64), _LEAST, _MOST)
-        values = np.column_stack([quantile(float(level)) for level in np.ravel(levels)])
-        columns = pd.MultiIndex.from_product([self._target, alpha])
-        return pd.DataFrame(values, index=X.index, columns=columns)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:  # noqa: ARG003
