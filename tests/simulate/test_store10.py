@@ -261,10 +261,9 @@ def test_levels_that_a_store_lacks_are_not_simulated():
     [
         ({"deviation": 0.0}, "deviation must be a finite positive number, got 0.0"),
         ({"intercept": float("nan")}, "intercept must be"),
-        ({"categories": ()}, "categories must be different names, at least one"),
-        ({"weekdays": (("Caturday", 1.0),)}, "weekdays must be different names, some of Monday"),
+        ({"categories": ()}, "categories must be different names"),
+        ({"weekdays": (("Caturday", 1.0),)}, "weekdays must be different names"),
         ({"months": (("May", 1.0), ("May", 2.0))}, "months must be different names"),
-        ({"categories": (("EGGS", float("inf")),)}, "effect of EGGS must be"),
     ],
 )
 def test_distributions_that_cannot_be(changes, sentence):
@@ -273,5 +272,5 @@ def test_distributions_that_cannot_be(changes, sentence):
 
 
 def test_a_store_that_is_closed_in_the_test_half_year():
-    with pytest.raises(InvalidInput, match="must have a day between 2017-01-01 and 2017-06-30"):
+    with pytest.raises(InvalidInput, match="must have a day in 2016 and in January to June"):
         store10(distribution=distribution_without(months=PUBLISHED_STORE.months[6:]))

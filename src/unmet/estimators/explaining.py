@@ -108,8 +108,6 @@ class DecisionExplainer(BaseEstimator):
         Trained at even costs with the band; None where nothing had to be trained for it.
     means_ : ndarray of shape (n_features,) or None
         Of the columns, for the contributions of a line.
-    n_fits_ : int
-        Models that `fit` has trained.
 
     Notes
     -----
@@ -162,10 +160,15 @@ class DecisionExplainer(BaseEstimator):
         self.middle_: DecisionModel | None = None
         middle_at_once = level is not None and bool(np.all(level == 0.5))
         self._same = isinstance(even, SquaredError) or middle_at_once
-        self.n_fits_ = 1
-        if not (distribution or self._same or _nothing_hidden(model)):
-            self.middle_ = self._fit_middle(model, even, X, y, sample_weight)
-            self.n_fits_ = 2
+        nothing_hidden = model.band_rule_ is None and model.band is None
+        if not (distribution or self._same or nothing_hidden):
+            # at even costs, with the band that was given or that the rule gives there
+            rule = model.band_rule_
+            band = model.band if rule is None else _LearnedRule(rule)
+            middle: DecisionModel = clone(model).set_params(cost=even, band=band)
+            middle.fit(X, y, sample_weight=sample_weight)
+            middle.band = middle.band_rule_ = middle.diagnosis_ = None  # only decisions are asked
+            self.middle_ = middle
         self.means_ = None
         if isinstance(model, LinearDecision):
             rows = Rows.read(even, X, y, sample_weight).counted()
@@ -207,7 +210,9 @@ class DecisionExplainer(BaseEstimator):
         parts = usual, middle - usual, wanted - middle, decision - wanted
         if not contributions:
             return DecisionParts(*parts, decision)
-        return DecisionParts(*parts, decision, self._contributions(model, X), self._names(model))
+        places = [f"column {place}" for place in range(model.n_features_in_)]
+        names = tuple(map(str, getattr(model, "feature_names_in_", places)))
+        return DecisionParts(*parts, decision, self._contributions(model, X), names)
 
     def _read_model(self) -> DecisionModel:
         """Model that can be taken apart."""
@@ -224,22 +229,8 @@ class DecisionExplainer(BaseEstimator):
         if not isinstance(model, DistributionDecision):
             return usual
         asked = 0.5 if model.levels_ is None else float(model.levels_.asked(0.5))
-        distribution: Any = (
-            model.band_rule_
-        )  # which says quantiles of the truth, or it were no DistributionDecision
-        middle: Array = distribution.quantile(X, asked)
-        return middle
-
-    def _fit_middle(
-        self, model: DecisionModel, even: Cost, X: Any, y: Any, sample_weight: ArrayLike | None
-    ) -> DecisionModel:
-        """Train at even costs, with the band that was given or that the rule gives there."""
-        rule = model.band_rule_
-        band = model.band if rule is None else _LearnedRule(rule)
-        middle: DecisionModel = clone(model).set_params(cost=even, band=band)
-        middle.fit(X, y, sample_weight=sample_weight)
-        middle.band = middle.band_rule_ = middle.diagnosis_ = None  # only its decisions are asked
-        return middle
+        rule: Any = model.band_rule_  # which can say quantiles of the truth
+        return np.asarray(rule.quantile(X, asked))
 
     def _contributions(self, model: DecisionModel, X: Any) -> Array:
         if isinstance(model, BoostedDecision):
@@ -255,13 +246,6 @@ class DecisionExplainer(BaseEstimator):
         mean = model.intercept_ + means @ model.coef_
         away = (dense - means) * model.coef_
         return np.column_stack([away, np.full(len(dense), mean)])
-
-    def _names(self, model: DecisionModel) -> tuple[str, ...]:
-        """Of the columns; "column 3" where they have none."""
-        known = getattr(model, "feature_names_in_", None)
-        if known is not None:
-            return tuple(map(str, known))
-        return tuple(f"column {place}" for place in range(model.n_features_in_))
 
 
 class _LearnedRule(BandRule):
@@ -295,8 +279,3 @@ def _even(cost: Cost) -> Cost:
     tiers = cost.tiers
     size = 0.5 * float(np.mean(tiers.below[0]) + np.mean(tiers.above[0]))
     return Newsvendor(size, size) if size > 0 else Newsvendor(1.0, 1.0)
-
-
-def _nothing_hidden(model: DecisionModel) -> bool:
-    """Whether the model takes observations for the truth."""
-    return model.band_rule_ is None and model.band is None

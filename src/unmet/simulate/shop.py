@@ -14,8 +14,8 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -97,54 +97,30 @@ class Policy(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Ledger:
-    """What came of a policy; arrays of shape (n_series, n_periods of the run).
-
-    Attributes
-    ----------
-    cost : ndarray
-        Of holding, shortage, waste and ordering together.
-    orders : ndarray
-        By the period before which they were placed.
-    stock : ndarray
-        Units there to be sold, after the delivery of the period.
-    sales, lost : ndarray
-        Demand that was met when it came up, and that was not; where it waits it is met later.
-    left, spoiled : ndarray
-        Units at the end that can still be sold, and that cannot any more.
-    sold_out : ndarray of bool
-        Whether sales reached the stock.
-    """
-
-    cost: Array
-    orders: Array
-    stock: Array
-    sales: Array
-    lost: Array
-    left: Array
-    spoiled: Array
-    sold_out: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
 class ShopRun:
     """A run of several policies on the same demand.
 
     Attributes
     ----------
     demand : ndarray of shape (n_series, n_periods of the run)
-    policies : mapping of str to Ledger
+    policies : mapping of str to namespace
+        What came of each policy, arrays of shape (n_series, n_periods of the run): ``cost`` of
+        holding, shortage, waste and ordering together; ``orders`` by the period before which they
+        were placed; ``stock`` there to be sold, after the delivery of the period; ``sales`` and
+        ``lost``, demand that was met when it came up, and that was not (where it waits it is met
+        later); ``left`` and ``spoiled``, units at the end that can still be sold, and that cannot
+        any more; ``sold_out``, whether sales reached the stock.
     first_day : datetime.date
         Of the first period of the run.
     step : int
     """
 
     demand: Array
-    policies: Mapping[str, Ledger]
+    policies: Mapping[str, Any]
     first_day: datetime.date
     step: int
 
-    def __getitem__(self, name: str) -> Ledger:
+    def __getitem__(self, name: str) -> Any:
         return self.policies[name]
 
     def total(self, since: int = 0) -> polars.DataFrame:
@@ -196,7 +172,7 @@ class ShopRun:
             ]
         )
 
-    def _summary(self, kept: Ledger, periods: slice) -> dict[str, float]:
+    def _summary(self, kept: Any, periods: slice) -> dict[str, float]:
         cost = float(kept.cost[:, periods].sum())
         demand = float(self.demand[:, periods].sum())
         sold, spoiled = float(kept.sales[:, periods].sum()), float(kept.spoiled[:, periods].sum())
@@ -374,7 +350,7 @@ def run_shop(
         ):
             kept[name][:, :, period] = value.T
     ledgers = {
-        name: Ledger(
+        name: SimpleNamespace(
             **{key: value[number] for key, value in kept.items()},
             sold_out=kept["sales"][number] >= kept["stock"][number],
         )
