@@ -82,9 +82,7 @@ class StoreModel:
             names = [name for name, _ in levels]
             calendar = {"weekdays": WEEKDAYS, "months": MONTHS}.get(what, names)
             if not names or len(set(names)) < len(names) or not set(names) <= set(calendar):
-                raise InvalidInput(
-                    f"{what} must be different names, got {names!r}."
-                )
+                raise InvalidInput(f"{what} must be different names, got {names!r}.")
 
     @property
     def factors(self) -> tuple[tuple[tuple[str, float], ...], ...]:
