@@ -2,14 +2,13 @@
 
 A plan promises a share of days that sell out, expects a level of sales, and has orders for certain
 series and weekdays. `monitor` compares the days after it with each of these. What can be tested is
-tested so that one may look every day (`unmet.planning.sequential`); nothing is kept between two
+tested so that you may look every day (`unmet.planning.sequential`); nothing is kept between two
 looks, because all days since the plan are in the table.
 
 Sell-outs of whole units. The best whole order y at level α has P(D > y) ≤ 1 − α < P(D ≥ y). A day
 on which exactly y was asked for sells out although demand was met, so that the share of days that
-sell out lies between 1 − α and 1 − α + P(D = y), which is much for slow sellers; with lots of k
-units it may be lower by P(y − k < D < y). Rates inside of these limits are as planned. Where stock
-lasts, what was left over serves the next days too, so that no rate is too low.
+sell out lies between 1 − α and 1 − α + P(D = y), which is much for slow sellers. Orders in lots,
+and stock that lasts, may sell out less often; then no rate is too low.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ from unmet.planning.order_plan import OrderPlan
 from unmet.planning.sequential import (
     days_alike,
     discoveries,
-    either,
-    first_crossing,
     independent_trials,
     rank_evidence,
     rate_evidence,
@@ -51,18 +48,8 @@ ALLOWED = 0.05
 less. No plan is exact, and half a year of days would find the smallest error."""
 SHIFT, SHIFT_OF_ONE = 0.1, 0.25
 """By how much the level of all series together, and that of one, may change."""
-REFERENCE = 112, 52
-"""Days, or weeks where a row is a week, before the plan's last one that say what is usual."""
-MIN_REFERENCE = 14
-"""Days with rows that a series needs among them to be compared with."""
-MAX_NAMES = 5
-"""Series that a sentence names."""
 _NEARLY = 10.0  # times the level: reason to monitor
-_SLOW = 2.0  # a day: compared by weeks, since most days are alike
-_FAST = 5.0  # a day: from here on half of such days is about the mean
-_DRAWN = 3.0  # days of all weekdays that count beside those of the same
 _ENDED = 28  # days without a row
-_TOO_FEW = "The plan has too few days to compare with."
 
 
 @dataclass(frozen=True)
@@ -82,8 +69,7 @@ class Check:
     first_day : datetime.date or None
         On which the test first said "plan again".
     details : dict
-        Numbers behind it: what was expected and seen, the highest evidence (1 at the start) and
-        what it must exceed.
+        Numbers behind it.
     """
 
     name: str
@@ -112,7 +98,7 @@ class Monitoring:
     n_rows, n_days : int
         New rows, and days from the plan's last one to theirs.
     level : float
-        How often, at most, a plan that holds is called one to be made again, ever.
+        False-alarm probability over the whole monitoring period.
     checks : tuple of Check
     notes : tuple of str
     """
@@ -173,8 +159,8 @@ def monitor(
         else was there than had been suggested then do not count as sell-outs of the plan. Not used
         for a plan with supply rules: where stock lasts, a delivery is not all that was there.
     level : float, default=0.01
-        How often, at most, a plan that holds may be called one to be made again, however often and
-        long one looks. Three tests share it equally.
+        False-alarm probability over the whole monitoring period, however often you look. Three
+        tests share it equally.
 
     Returns
     -------
@@ -204,12 +190,10 @@ def monitor(
     """
     level = Number(above=0, below=1)("level", level)
     if not isinstance(plan, OrderPlan):
-        raise InvalidInput(
-            f"plan must be an OrderPlan, such as unmet plan saves, got a {type(plan).__name__}."
-        )
+        raise InvalidInput(f"plan must be an OrderPlan, got a {type(plan).__name__}.")
     if not hasattr(plan, "panel_"):
         raise InvalidInput("plan must have been fitted, got one that was not.")
-    days = _MonitoredDays(plan, as_polars(table), log)
+    days = _NewDays(plan, as_polars(table), log)
     tests = (_sell_outs, _all_together, _one_by_one)
     checks = [test(days, level / len(tests)) for test in tests]
     checks += [_assortment(days), _weekdays(days)]
@@ -222,7 +206,7 @@ def monitor(
 # --- New rows beside the plan.
 
 
-class _MonitoredDays:
+class _NewDays:
     """New rows on the grid of the plan: matrices of its series × new days.
 
     Beside what was sold stands what the plan expected of the day, whether it sold out, and the last
@@ -230,26 +214,19 @@ class _MonitoredDays:
     """
 
     def __init__(
-        self,
-        plan: OrderPlan,
-        table: polars.DataFrame,
-        log: DecisionLog | str | Path | None,
+        self, plan: OrderPlan, table: polars.DataFrame, log: DecisionLog | str | Path | None
     ) -> None:
-        self.panel, self.schema = plan.panel_, plan.schema_
+        self.plan, self.panel, self.schema = plan, plan.panel_, plan.schema_
         self.cycle = 7 if self.panel.step == 1 else 1
-        self.level, table = float(plan.cost_.level), plan.with_flags(table)
-        zeros = plan.schema_.gaps == "zero" or any(" as 0 sold" in note for note in plan.notes_)
-        self._read(table, "zero" if zeros else "missing")
-        self._place()
-        self._flags(plan, log)
-        self._reference(plan)
-        self._promises(plan)
+        self._read(plan.with_flags(table))
+        self._flags(log)
+        self._expect()
 
-    def _read(self, table: polars.DataFrame, gaps: str) -> None:
-        """Read the rows after the plan's last day."""
+    def _read(self, table: polars.DataFrame) -> None:
+        """Read the rows after the plan's last day, and place them among its series and days."""
         panel, schema = self.panel, self.schema
         asked = (schema.date, *schema.series, schema.sales, schema.sold_out, schema.stock)
-        lacking = [name for name in asked if name is not None and name not in table.columns]
+        lacking = [name for name in asked if name and name not in table.columns]
         if lacking:
             raise InvalidInput(
                 f"table must have the columns that the plan was made from, got no {lacking[0]!r} "
@@ -264,29 +241,26 @@ class _MonitoredDays:
                 f"table must have rows after the plan's last day, {end}, got none after "
                 f"{dates.max()!s}."
             )
-        schema = replace(schema, known_future=(), static=(), gaps=gaps)
-        self.fresh, notes = read_panel(rows, schema)
-        self.notes = [note for note in notes if "no orders" not in note]
-
-    def _place(self) -> None:
-        """Find the series and days of the new rows among those of the plan."""
-        panel, fresh = self.panel, self.fresh
-        dates = fresh.date(np.arange(fresh.n_days))
-        apart = (dates - np.datetime64(panel.first_day, "D")).astype(np.intp)
+        zeros = schema.gaps == "zero" or any(" as 0 sold" in note for note in self.plan.notes_)
+        gaps = "zero" if zeros else "missing"
+        fresh, notes = read_panel(rows, replace(schema, known_future=(), static=(), gaps=gaps))
+        self.fresh, self.notes = fresh, [note for note in notes if "no orders" not in note]
+        found = fresh.date(np.arange(fresh.n_days))
+        apart = (found - np.datetime64(panel.first_day, "D")).astype(np.intp)
         if (apart[~np.isnan(fresh.observed).all(axis=0)] % panel.step).any():
             raise InvalidInput(
                 "table must have dates that are whole weeks after those of the plan, got "
-                f"{dates[0]}."
+                f"{found[0]}."
             )
         self._columns = apart // panel.step - panel.n_days
         self.n_days = int(self._columns[-1]) + 1
         day = panel.n_days + np.arange(self.n_days)
         self.dates, self.of_day = panel.date(day), day % self.cycle
         self.owner = np.zeros(1, dtype=np.intp)  # of each new series; −1 where the plan has none
-        if self.schema.series:
+        if schema.series:
             assert panel.keys is not None
             assert fresh.keys is not None
-            names = [f"\0{name}" for name in self.schema.series]
+            names = [f"\0{name}" for name in schema.series]
             own = panel.keys.select(names).with_row_index("\0place")
             place = fresh.keys.select(names).join(own, on=names, how="left", maintain_order="left")
             self.owner = place["\0place"].cast(int).fill_null(-1).to_numpy().astype(np.intp)
@@ -304,13 +278,13 @@ class _MonitoredDays:
         found[np.ix_(self.owner[own], self._columns)] = values[own]
         return found
 
-    def _flags(self, plan: OrderPlan, log: DecisionLog | str | Path | None) -> None:
+    def _flags(self, log: DecisionLog | str | Path | None) -> None:
         """Find which days sold out, and on which of them that speaks of the plan.
 
         With a log these are the days on which what was there is what had been suggested.
         """
         hidden, followed = self.fresh.hidden, None
-        if log is not None and plan.supply is not None:
+        if log is not None and self.plan.supply is not None:
             self.notes.append(
                 "The log is not used: stock lasts, so that a delivery is not all that was there."
             )
@@ -322,7 +296,7 @@ class _MonitoredDays:
             hidden, said = log.flags(self.fresh)
             self.notes += said or ["The log says nothing of the new days."]
             followed = log.followed(self.fresh).astype(np.float64) if said else None
-        self.hidden = np.full((self.panel.n_series, self.n_days), np.nan)
+        self.hidden = np.full(self.observed.shape, np.nan)
         if hidden is not None:
             self.hidden = np.where(self.seen, self._on_grid(hidden), np.nan)
         self.counted = ~np.isnan(self.hidden)
@@ -337,13 +311,19 @@ class _MonitoredDays:
                     "suggested: look at deliveries and at changed orders."
                 )
 
-    def _reference(self, plan: OrderPlan) -> None:
-        """Last days before the plan's end, and what is usual on each weekday."""
-        panel = self.panel
-        size = min(REFERENCE[0 if panel.step == 1 else 1], panel.n_days)
+    def _expect(self) -> None:
+        """Say what is usual on each weekday, what the plan expects, and how often orders just met.
+
+        `ties` is the chance of asking for exactly the order, by a negative binomial distribution
+        with the mean and the variance of the last days before the plan.
+        """
+        plan, panel = self.plan, self.panel
+        size = min(
+            112 if panel.step == 1 else 52, panel.n_days
+        )  # 16 weeks of days, a year of weeks
         demand = panel.observed if plan.demand_ is None else plan.demand_
         self.reference = demand[:, panel.n_days - size :].copy()
-        if plan.demand_ is None and plan.supply is None:
+        if plan.demand_ is None:
             # where only a rate is known, orders that reach further also sell more
             usual, hidden = (
                 float(plan.order_table_[name].sum()) for name in ("usual_sales", "hidden_demand")
@@ -351,57 +331,49 @@ class _MonitoredDays:
             self.reference *= 1.0 + (hidden / usual if usual > 0 else 0.0)
         self.of_reference = np.arange(panel.n_days - size, panel.n_days) % self.cycle
         there = ~np.isnan(self.reference)
+        self.told = there.sum(axis=1) >= min(14, size)  # enough days to compare with
         with np.errstate(invalid="ignore"):
-            self.mean = np.nansum(self.reference, axis=1) / there.sum(axis=1)
+            mean = np.nansum(self.reference, axis=1) / there.sum(axis=1)
         self.usual = np.empty((panel.n_series, self.cycle))
-        for each in range(self.cycle):
+        for each in range(self.cycle):  # beside those of the weekday, three days of all weekdays
             own = self.of_reference == each
-            sums = np.nansum(self.reference[:, own], axis=1) + _DRAWN * self.mean
-            self.usual[:, each] = sums / (there[:, own].sum(axis=1) + _DRAWN)
-        self.told = there.sum(axis=1) >= min(MIN_REFERENCE, size)
-
-    def _promises(self, plan: OrderPlan) -> None:
-        """Sales that the plan expects, and by how much whole orders miss the level, by series.
-
-        `ties` is the chance of asking for exactly the order, `lots` that of asking for less than
-        it but for more than a smaller lot; both by a negative binomial distribution with the mean
-        and the variance of the reference. Where stock lasts, an order serves the periods until the
-        next one arrives, and leftovers may meet all demand.
-        """
-        n_series, base = self.panel.n_series, self.usual[:, self.of_reference]
+            sums = np.nansum(self.reference[:, own], axis=1) + 3.0 * mean
+            self.usual[:, each] = sums / (there[:, own].sum(axis=1) + 3.0)
         self.expected = self.usual[:, self.of_day]
+        base = self.usual[:, self.of_reference]
         with np.errstate(invalid="ignore"):
             excess = np.nansum((self.reference - base) ** 2 - base, axis=1)
-            excess = excess / np.nansum(np.where(np.isnan(self.reference), 0.0, base**2), axis=1)
+            excess = excess / np.nansum(np.where(there, base**2, 0.0), axis=1)
         excess = np.clip(np.nan_to_num(excess), 1e-3, 10.0)
-        if plan.supply is not None:
+        series = np.arange(panel.n_series)
+        if plan.supply is not None:  # an order serves the periods until the next one arrives
             ahead, rules = plan.demand_forecast_.expected, plan.rules_
             known = min(self.n_days, ahead.shape[1])
             self.expected[:, :known] = ahead[:, :known]
-            periods = rules.whole("lead_time", n_series) + rules.whole("review", n_series)
-            series, lot = np.arange(n_series), None if rules.lot is None else 1.0
-            mean = (ahead * (np.arange(ahead.shape[1]) < periods[:, None])).sum(axis=1)
+            periods = rules.whole("lead_time", series.size) + rules.whole("review", series.size)
+            asked = (ahead * (np.arange(ahead.shape[1]) < periods[:, None])).sum(axis=1)
             order = plan.state_.position + plan.replenishment_.order
-            excess = excess / periods  # sums vary less
+            excess, whole = excess / periods, rules.lot is not None  # sums vary less
+            self.may_be_less = True
         else:
-            (series, day, _), order_table, lot = plan.targets_, plan.order_table_, plan.lot_
-            mean = self.usual[series, day % self.cycle]
-            order = order_table["order"].to_numpy().astype(np.float64)
-            inside = day < self.panel.n_days + self.n_days
-            place = series[inside], day[inside] - self.panel.n_days
-            median = (order_table["usual_sales"] + order_table["hidden_demand"]).to_numpy()[inside]
+            (series, day, _), orders = plan.targets_, plan.order_table_
+            asked = self.usual[series, day % self.cycle]
+            order = orders["order"].to_numpy().astype(np.float64)
+            inside = day < panel.n_days + self.n_days
+            place = series[inside], day[inside] - panel.n_days
+            median = (orders["usual_sales"] + orders["hidden_demand"]).to_numpy()[inside]
             # half of the days of a slow seller say little about its mean
-            better = (median > 0) & (self.expected[place] >= _FAST)
+            better = (median > 0) & (self.expected[place] >= 5.0)
             self.expected[place] = np.where(better, median, self.expected[place])
-        self.ties, self.lots = np.zeros((2, n_series))
-        if lot is not None and not np.isnan(self.reference).all():
-            mean = np.maximum(np.where(np.isnan(mean), np.nanmean(self.mean), mean), 1e-3)
-            distribution = stats.nbinom(1.0 / excess[series], 1.0 / (1.0 + excess[series] * mean))
-            below = distribution.cdf(np.ceil(order) - 1) - distribution.cdf(order - lot)
-            self.ties = _by_series(distribution.pmf(np.round(order)), series, n_series)
-            self.lots = _by_series(np.maximum(below, 0.0), series, n_series)
-        if plan.supply is not None:
-            self.lots = np.full(n_series, 1.0 - self.level)
+            whole, self.may_be_less = plan.lot_ is not None, (plan.lot_ or 1.0) > 1.0
+        self.ties = np.zeros(panel.n_series)
+        if whole and there.any():
+            asked = np.maximum(np.where(np.isnan(asked), np.nanmean(mean), asked), 1e-3)
+            chance = stats.nbinom(1.0 / excess[series], 1.0 / (1.0 + excess[series] * asked))
+            just = chance.pmf(np.round(order))
+            count = np.bincount(series, minlength=panel.n_series)
+            sums = np.bincount(series, weights=just, minlength=panel.n_series)
+            self.ties = np.where(count > 0, sums / np.maximum(count, 1), just.mean())
 
     def sold(self) -> tuple[Array, Array]:
         """Sales that show a rise, and those that show a fall: sold-out days do not."""
@@ -415,35 +387,41 @@ class _MonitoredDays:
             return ["the only one"] * series.size
         return [" ".join(map(str, row)) for row in keys.select(self.schema.series)[series].rows()]
 
+    def moved(
+        self, reference: Array, fresh: Sequence[Array], tolerance: float
+    ) -> tuple[Array, Array]:
+        """Evidence that a level has risen, and that it has fallen; weeks in a row count fully."""
+        how: dict[str, Any] = {
+            "of_reference": self.of_reference,
+            "of_fresh": self.of_day,
+            "tolerance": tolerance,
+            "alike": days_alike(reference, self.of_reference) if self.cycle > 1 else 1.0,
+            "period": self.cycle,
+        }
+        risen = rank_evidence(reference, fresh[0], above=True, **how)
+        return risen, rank_evidence(reference, fresh[1], above=False, **how)
 
-def _by_series(values: Array, series: Places, n_series: int) -> Array:
-    """Mean of each series; of those without a value, the mean of all."""
-    count = np.bincount(series, minlength=n_series)
-    sums = np.bincount(series, weights=values, minlength=n_series)
-    return np.where(count > 0, sums / np.maximum(count, 1), values.mean())
+    def verdict(
+        self, level: float, more: Array, less: Array
+    ) -> tuple[str, bool, datetime.date | None, dict[str, Any]]:
+        """Verdict of a test, whether it is for more, the day on which it was sure, its numbers."""
+        evidence = np.logaddexp(more, less) - np.log(2.0)
+        crossed = np.flatnonzero(evidence[1:] >= -np.log(level))
+        near = evidence[-1] >= -np.log(min(_NEARLY * level, 1.0)) and evidence[-1] > 0
+        verdict = PLAN_AGAIN if crossed.size else MONITORING if near else AS_PLANNED
+        first_day = self.dates[crossed[0]].astype(object) if crossed.size else None
+        place = crossed[0] + 1 if crossed.size else -1
+        highest = float(np.exp(min(evidence.max(), 700.0)))
+        details = {"highest_evidence": highest, "needed": 1.0 / level}
+        return verdict, bool(more[place] > less[place]), first_day, details
 
 
-# --- Sell-outs.
+# --- What is tested.
 
 
-def _evaluated(
-    days: _MonitoredDays, level: float, more: Array, less: Array
-) -> tuple[str, bool, datetime.date | None, dict[str, Any]]:
-    """Verdict of one test, whether it is for more, the day on which it was sure, its numbers."""
-    evidence = either(more, less)
-    crossed = first_crossing(evidence, level)
-    near = evidence[-1] >= -np.log(min(_NEARLY * level, 1.0)) and evidence[-1] > 0
-    verdict = PLAN_AGAIN if crossed is not None else MONITORING if near else AS_PLANNED
-    first_day = None if crossed is None else days.dates[crossed].astype(object)
-    place = -1 if crossed is None else crossed + 1
-    highest = float(np.exp(min(evidence.max(), 700.0)))
-    details = {"highest_evidence": highest, "needed": 1.0 / level}
-    return verdict, bool(more[place] > less[place]), first_day, details
-
-
-def _sell_outs(days: _MonitoredDays, level: float) -> Check:
+def _sell_outs(days: _NewDays, level: float) -> Check:
     """Share of series that sold out, day by day, where that speaks of the plan."""
-    what, planned = "days that sold out", 1.0 - days.level
+    what, planned = "days that sold out", 1.0 - float(days.plan.cost_.level)
     if not days.counted.any():
         why = (
             "On none of the new days is it known that the plan was followed."
@@ -455,7 +433,7 @@ def _sell_outs(days: _MonitoredDays, level: float) -> Check:
     count = days.counted.sum(axis=0).astype(np.float64)
     weight = np.where(days.counted, 1.0 / np.maximum(count, 1.0), 0.0)  # of a series on a day
     share = np.where(count > 0, (weight * np.nan_to_num(days.hidden)).sum(axis=0), np.nan)
-    low = np.maximum(planned - days.lots @ weight, 0.0)
+    low = np.full(days.n_days, 0.0 if days.may_be_less else planned)
     high = planned + days.ties @ weight
     past, n_past = np.full(days.reference.shape, np.nan), days.reference.shape[1]
     if days.panel.hidden is not None:
@@ -471,13 +449,11 @@ def _sell_outs(days: _MonitoredDays, level: float) -> Check:
     most, least = np.minimum(high + slack, 1.0), np.maximum(low - slack, 0.0)
     more = rate_evidence(share, most, trials, above=True, period=days.cycle)
     less = rate_evidence(share, least, trials, above=False, period=days.cycle)
-    verdict, upward, first_day, details = _evaluated(days, level, more, less)
-    if verdict == AS_PLANNED:
-        advice = "Orders sell out about as often as they should."
-    elif upward:
-        advice = "Orders run out more often than planned: demand has grown, or it varies more."
-    else:
-        advice = "Orders run out less often than planned: demand has fallen, or it varies less."
+    verdict, upward, first_day, details = days.verdict(level, more, less)
+    advice = "Orders sell out about as often as they should."
+    if verdict != AS_PLANNED:
+        way, why = ("more", "grown") if upward else ("less", "fallen")
+        advice = f"Orders run out {way} often than planned: demand has {why}, or it varies {way}."
     total = int(count.sum())
     rate, lowest, highest = (float(count @ np.nan_to_num(x) / total) for x in (share, low, high))
     details |= {"planned_rate": [lowest, highest], "seen_rate": rate, "days": total}
@@ -487,27 +463,10 @@ def _sell_outs(days: _MonitoredDays, level: float) -> Check:
     return Check("sell_outs", what, expected, seen, verdict, advice, first_day, details)
 
 
-# --- Levels.
+_TOO_FEW = "The plan has too few days to compare with."
 
 
-def _moved(
-    reference: Array,
-    fresh: Sequence[Array],
-    of_reference: Places,
-    of_fresh: Places,
-    tolerance: float,
-    period: int,
-) -> tuple[Array, Array]:
-    """Evidence that a level has risen, and that it has fallen; weeks in a row count fully."""
-    alike = days_alike(reference, of_reference) if period > 1 else 1.0
-    how: dict[str, Any] = {"of_reference": of_reference, "of_fresh": of_fresh}
-    how |= {"tolerance": tolerance, "alike": alike, "period": period}
-    risen = rank_evidence(reference, fresh[0], above=True, **how)
-    fallen = rank_evidence(reference, fresh[1], above=False, **how)
-    return risen, fallen
-
-
-def _all_together(days: _MonitoredDays, level: float) -> Check:
+def _all_together(days: _NewDays, level: float) -> Check:
     """Sales of all series that both the plan and the new rows know."""
     what = "sales of all together"
 
@@ -522,8 +481,7 @@ def _all_together(days: _MonitoredDays, level: float) -> Check:
     if np.isnan(fresh[0]).all():
         return Check("level", what, "-", "-", UNKNOWN, _TOO_FEW)
     usual = share(days.reference, days.usual[:, days.of_reference])
-    risen, fallen = _moved(usual, fresh, days.of_reference, days.of_day, SHIFT, days.cycle)
-    verdict, upward, first_day, details = _evaluated(days, level, risen, fallen)
+    verdict, upward, first_day, details = days.verdict(level, *days.moved(usual, fresh, SHIFT))
     there = days.told[:, None] & days.seen & ~np.isnan(days.expected)
     expected, seen = (float(each[there].sum()) for each in (days.expected, days.observed))
     details |= {"expected_units": expected, "seen_units": seen}
@@ -536,7 +494,7 @@ def _all_together(days: _MonitoredDays, level: float) -> Check:
     return Check("level", what, *units, verdict, advice, first_day, details)
 
 
-def _one_by_one(days: _MonitoredDays, level: float) -> Check:
+def _one_by_one(days: _NewDays, level: float) -> Check:
     """Series whose own level has moved, false discoveries controlled."""
     what = "sales by series"
     tested = days.told & days.seen.any(axis=1)
@@ -545,34 +503,17 @@ def _one_by_one(days: _MonitoredDays, level: float) -> Check:
     # where the table of orders expects more than usual, as for a promotion, more is no shift
     with np.errstate(invalid="ignore", divide="ignore"):
         scale = np.where(days.expected > 0, days.usual[:, days.of_day] / days.expected, 1.0)
-    fresh = [each * scale for each in days.sold()]
-    slow = tested & (days.mean < _SLOW) & (days.cycle > 1)
-    fast = tested & ~slow
-    risen, fallen = np.zeros((2, tested.size, days.n_days + 1))
-    risen[fast], fallen[fast] = _moved(
-        days.reference[fast],
-        [each[fast] for each in fresh],
-        days.of_reference,
-        days.of_day,
-        SHIFT_OF_ONE,
-        days.cycle,
-    )
-    # most days of slow sellers are alike: means of weeks, known on the last day of each
-    before = _weeks(days.reference[slow, days.reference.shape[1] % 7 :])
-    after = [_weeks(each[slow]) for each in fresh]
-    of_before, of_after = (np.zeros(each.shape[1], np.intp) for each in (before, after[0]))
-    of_week = np.arange(days.n_days + 1) // 7
-    by_week = _moved(before, after, of_before, of_after, SHIFT_OF_ONE, 1)
-    risen[slow], fallen[slow] = (each[:, of_week] for each in by_week)
-
-    evidence = either(risen, fallen)[tested]
+    fresh = [(each * scale)[tested] for each in days.sold()]
+    risen, fallen = days.moved(days.reference[tested], fresh, SHIFT_OF_ONE)
+    evidence = np.logaddexp(risen, fallen) - np.log(2.0)
     found = [discoveries(each, level) for each in evidence.T[1:]]
     sure = [day for day, moved in enumerate(found) if moved.any()]
     nearly = discoveries(evidence[:, -1], min(_NEARLY * level, 1.0))
     verdict = PLAN_AGAIN if sure else MONITORING if nearly.any() else AS_PLANNED
     listed, place = (found[sure[-1]], sure[-1] + 1) if sure else (nearly, -1)
-    ranked = np.flatnonzero(tested)[listed][np.argsort(-evidence[listed, place], kind="stable")]
-    names, n_up = days.names(ranked), int((risen > fallen)[ranked, place].sum())
+    ranked = np.flatnonzero(listed)[np.argsort(-evidence[listed, place], kind="stable")]
+    names = days.names(np.flatnonzero(tested)[ranked])
+    n_up = int((risen > fallen)[ranked, place].sum())
     advice = "No series has moved further than chance moves some."
     seen = f"{ranked.size:,} of {int(tested.sum()):,}"
     if names:
@@ -583,25 +524,16 @@ def _one_by_one(days: _MonitoredDays, level: float) -> Check:
     return Check("series", what, "none has moved", seen, verdict, advice, first_day, details)
 
 
-def _weeks(values: Array) -> Array:
-    """Means of whole weeks, from the first day on; NaN where fewer than four days are known."""
-    n_weeks = values.shape[1] // 7
-    blocks = values[:, : 7 * n_weeks].reshape(values.shape[0], n_weeks, 7)
-    there = (~np.isnan(blocks)).sum(axis=2)
-    with np.errstate(invalid="ignore"):
-        return np.where(there >= 4, np.nansum(blocks, axis=2) / there, np.nan)
-
-
 def _listed(names: Sequence[str]) -> str:
-    """Name the first few."""
-    more = len(names) - MAX_NAMES
-    return ", ".join(names[:MAX_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+    """Name the first five."""
+    more = len(names) - 5
+    return ", ".join(names[:5]) + (f" and {more:,} more" if more > 0 else "")
 
 
 # --- What the plan has no orders for.
 
 
-def _assortment(days: _MonitoredDays) -> Check:
+def _assortment(days: _NewDays) -> Check:
     """Series that are new, or that have ended."""
     planned, fresh, own = days.panel.planned, days.fresh, days.owner >= 0
     assert planned is not None
@@ -616,13 +548,10 @@ def _assortment(days: _MonitoredDays) -> Check:
     verdict, advice = AS_PLANNED, "All series that are sold have orders."
     if new or back:
         verdict = PLAN_AGAIN
-        more = f": {', '.join(new[:MAX_NAMES])}" if new else ""
-        advice = f"Series that are sold have no orders{more}."
+        advice = f"Series that are sold have no orders{f': {_listed(new)}' if new else ''}."
     elif gone:
-        verdict, advice = (
-            MONITORING,
-            f"No row in the last {_ENDED} days, but orders: {_listed(gone)}.",
-        )
+        verdict = MONITORING
+        advice = f"No row in the last {_ENDED} days, but orders: {_listed(gone)}."
     counts = {"new": len(new), "back": back, "ended": len(gone)}
     seen = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "the same"
     details = {"new": new, "back": back, "ended": gone}
@@ -630,7 +559,7 @@ def _assortment(days: _MonitoredDays) -> Check:
     return Check("assortment", "series", expected, seen, verdict, advice, None, details)
 
 
-def _weekdays(days: _MonitoredDays) -> Check:
+def _weekdays(days: _NewDays) -> Check:
     """Weekdays on which nothing was sold before."""
     open_before = days.panel.open_weekdays
     used = days.dates[days.seen.any(axis=0) & ~open_before[days.of_day]].astype(object)

@@ -280,11 +280,6 @@ def days_alike(values: Array, of_day: NDArray[np.intp]) -> float:
 # --- Several at once.
 
 
-def either(one: Array, other: Array) -> Array:
-    """Evidence for a change in one direction or the other: the mean of both."""
-    return np.asarray(np.logaddexp(one, other) - np.log(2.0))
-
-
 def discoveries(evidence: Array, level: float) -> NDArray[np.bool_]:
     """Series that have changed, with a false discovery rate of at most `level` (e-BH).
 
@@ -314,9 +309,3 @@ def discoveries(evidence: Array, level: float) -> NDArray[np.bool_]:
     if not enough.any():
         return np.zeros(size, dtype=np.bool_)
     return np.asarray(evidence >= descending[np.flatnonzero(enough)[-1]])
-
-
-def first_crossing(evidence: Array, level: float) -> int | None:
-    """Day on which evidence first exceeded 1/level, counted from 0; None where it never did."""
-    crossed = np.flatnonzero(evidence[1:] >= -np.log(level))
-    return int(crossed[0]) if crossed.size else None
