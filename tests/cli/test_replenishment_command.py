@@ -134,12 +134,12 @@ def test_the_log_of_single_days(folder, capsys):
     ]
     assert run(["plan", "sales.csv", *words]) == 0
     shown = capsys.readouterr()
-    assert "Of 6 changed orders" in shown.out
+    assert "Changed orders: 6" in shown.out
     assert "The log says of 6 days what was there to sell." in shown.err
     log = pl.read_parquet("log.parquet")
     assert log.height == 12
     assert log["delivered"].null_count() == 6
-    assert "Of 6 changed orders" in (folder / "r.html").read_text(encoding="utf-8")
+    assert "Changed orders: 6" in (folder / "r.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_overriding_is_priced(plan: OrderPlan) -> None:
     assert plan.overrides_.known == 1
     assert plan.overrides_.cost == pytest.approx(10.0)
     page = render(order_report_data(plan))
-    assert "changing it has cost 10 against what was suggested" in page
+    assert "changing them has cost 10 against what was suggested" in page
 
 
 def test_orders_learn_from_the_log(plan: OrderPlan) -> None:
@@ -213,4 +213,4 @@ def test_without_a_shelf_overrides_are_not_priced(lasting: pl.DataFrame) -> None
     log = log.changed(order_table.with_columns(order=pl.Series([25])))
     found = refilling().fit(lasting.drop("left"), log=log).overrides_
     assert found is not None
-    assert "1 order was changed; what that was worth is not known yet." in str(found)
+    assert "Changed orders: 1; what that was worth is not known yet." in str(found)

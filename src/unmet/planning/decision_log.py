@@ -55,14 +55,11 @@ class Overrides:
 
     def __str__(self) -> str:
         if not self.known:
-            orders = "order was" if self.count == 1 else "orders were"
-            return f"{self.count:,} {orders} changed; what that was worth is not known yet."
+            return f"Changed orders: {self.count:,}; what that was worth is not known yet."
         what = "cost" if self.cost >= 0 else "saved"
-        orders = "order" if self.count == 1 else "orders"
-        over = "is over: changing it" if self.known == 1 else "are over: changing them"
         return (
-            f"Of {self.count:,} changed {orders} {self.known:,} {over} has {what} "
-            f"{abs(self.cost):,.4g} against what was suggested."
+            f"Changed orders: {self.count:,}, of which {self.known:,} are over; changing them has "
+            f"{what} {abs(self.cost):,.4g} against what was suggested."
         )
 
 
@@ -182,11 +179,8 @@ class DecisionLog:
         import polars as pl
 
         rows = as_polars(table)
-        names = {
-            unit: column
-            for unit, column in (("decided", "order"), ("delivered", "delivered"))
-            if column in rows.columns
-        }
+        called = {"decided": "order", "delivered": "delivered"}
+        names = {unit: column for unit, column in called.items() if column in rows.columns}
         if not names:
             raise InvalidInput(
                 "decided must have a column order, a column delivered, or both, "
@@ -197,10 +191,8 @@ class DecisionLog:
         both = self.table.join(new, on=keys, how="full", coalesce=True, suffix=" new")
         for unit in names:
             both = both.with_columns(pl.coalesce(f"{unit} new", unit).alias(unit))
-        same = pl.col("decided") == pl.col("suggested")
-        both = both.with_columns(
-            pl.when(same).then(None).otherwise(pl.col("decided")).alias("decided")
-        )
+        same = (pl.col("decided") == pl.col("suggested")).fill_null(value=False)
+        both = both.with_columns(decided=pl.when(~same).then("decided"))
         return DecisionLog(self.series, both.select(self.table.columns))
 
     def _entries(
@@ -212,12 +204,12 @@ class DecisionLog:
     ) -> polars.DataFrame:
         import polars as pl
 
-        for name in (*self.series, date, *units.values()):
-            if name not in rows.columns:
-                raise InvalidInput(
-                    f"A table of decisions must have the column {name!r}, "
-                    f"got {', '.join(rows.columns)}."
-                )
+        lacking = [each for each in (*self.series, date, *units.values()) if each not in rows]
+        if lacking:
+            raise InvalidInput(
+                f"A table of decisions must have the column {lacking[0]!r}, "
+                f"got {', '.join(rows.columns)}."
+            )
         columns = [as_categories(rows[name]).alias(name) for name in self.series]
         columns.append(read_dates(rows, date, form).alias(_DATE))
         for unit, column in units.items():
@@ -287,9 +279,9 @@ class DecisionLog:
         above = int((panel.observed[known] > stock[known] + 1e-9).sum())
         notes = [f"The log says of {int(known.sum()):,} days what was there to sell."]
         if above:
-            days = "1 of these days" if above == 1 else f"{above:,} of these days"
             notes.append(
-                f"On {days} more was sold than the log says was there; they count as sold out."
+                f"On {above:,} of these days more was sold than the log says was there; they count "
+                "as sold out."
             )
         if panel.hidden is not None:
             told = np.where(np.isnan(panel.hidden), told, panel.hidden)
@@ -307,16 +299,9 @@ class DecisionLog:
         """
         count, suggested, decided = self.overridden(panel)
         over = ~np.isnan(decided) & ~np.isnan(demand)
-        truth = demand[over]
-        level = float(np.mean(cost.underage)), float(np.mean(cost.overage))
-
-        def evaluated(order: Array) -> Array:
-            return np.asarray(
-                level[0] * np.maximum(truth - order, 0.0) + level[1] * np.maximum(order - truth, 0)
-            )
-
-        difference = float((evaluated(decided[over]) - evaluated(suggested[over])).sum())
-        return Overrides(count, int(over.sum()), difference)
+        mean = Newsvendor(np.mean(cost.underage), np.mean(cost.overage))
+        paid = mean.cost(decided[over], demand[over]) - mean.cost(suggested[over], demand[over])
+        return Overrides(count, int(over.sum()), float(paid.sum()))
 
     def overridden(self, panel: Panel) -> tuple[int, Array, Array]:
         """Orders that were changed: how many, and those of the panel's days.
@@ -328,9 +313,7 @@ class DecisionLog:
         suggested, decided : ndarray of shape (n_series, n_days)
             NaN where nothing was changed.
         """
-        changed = self.table.filter(
-            self.table["decided"].is_not_null() & self.table["suggested"].is_not_null()
-        )
+        changed = self.table.drop_nulls(["decided", "suggested"])
         log = DecisionLog(self.series, changed)
         return changed.height, log._matrix(panel, "suggested"), log._matrix(panel, "decided")
 
@@ -347,21 +330,15 @@ class DecisionLog:
             return found
         days = (self.table[_DATE] - panel.first_day).dt.total_days().to_numpy() // panel.step
         days = days if n_coming is None else days - panel.n_days
-        place = np.zeros(self.table.height, dtype=np.float64)
+        place = np.zeros(self.table.height)
         if self.series:
             assert panel.keys is not None
             own = panel.keys.select(pl.col(f"\0{name}").alias(name) for name in self.series)
-            joined = self.table.select(self.series).join(
-                own.with_row_index("\0place"),
-                on=list(self.series),
-                how="left",
-                maintain_order="left",
-            )["\0place"]
+            own, on = own.with_row_index("\0place"), list(self.series)
+            joined = self.table.join(own, on=on, how="left", maintain_order="left")["\0place"]
             place = joined.cast(pl.Float64).fill_null(np.nan).to_numpy()
-        inside = (days >= 0) & (days < n_days) & ~np.isnan(place)
-        known = self.table.select(pl.coalesce(units).alias("units"))["units"]
-        values = known.cast(pl.Float64).fill_null(np.nan).to_numpy()
-        inside &= ~np.isnan(values)
+        values = self.table.select(pl.coalesce(units)).to_series().fill_null(np.nan).to_numpy()
+        inside = (days >= 0) & (days < n_days) & ~np.isnan(place) & ~np.isnan(values)
         where = place[inside].astype(np.intp), days[inside].astype(np.intp)
         found[where] = 0.0
         np.add.at(found, where, values[inside])  # several may arrive in one week

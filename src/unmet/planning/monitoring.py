@@ -8,7 +8,7 @@ looks, because all days since the plan are in the table.
 Sell-outs of whole units. The best whole order y at level α has P(D > y) ≤ 1 − α < P(D ≥ y). A day
 on which exactly y was asked for sells out although demand was met, so that the share of days that
 sell out lies between 1 − α and 1 − α + P(D = y), which is much for slow sellers. Orders in lots,
-and stock that lasts, may sell out less often; then no rate is too low.
+and lasting stock, may sell out less often; then no rate is too low.
 """
 
 from __future__ import annotations
