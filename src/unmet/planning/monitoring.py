@@ -193,7 +193,7 @@ def monitor(
         raise InvalidInput(f"plan must be an OrderPlan, got a {type(plan).__name__}.")
     if not hasattr(plan, "panel_"):
         raise InvalidInput("plan must have been fitted, got one that was not.")
-    days = _NewDays(plan, as_polars(table), log)
+    days = _MonitoredDays(plan, as_polars(table), log)
     tests = (_sell_outs, _all_together, _one_by_one)
     checks = [test(days, level / len(tests)) for test in tests]
     checks += [_assortment(days), _weekdays(days)]
@@ -206,7 +206,7 @@ def monitor(
 # --- New rows beside the plan.
 
 
-class _NewDays:
+class _MonitoredDays:
     """New rows on the grid of the plan: matrices of its series × new days.
 
     Beside what was sold stands what the plan expected of the day, whether it sold out, and the last
@@ -419,7 +419,7 @@ class _NewDays:
 # --- What is tested.
 
 
-def _sell_outs(days: _NewDays, level: float) -> Check:
+def _sell_outs(days: _MonitoredDays, level: float) -> Check:
     """Share of series that sold out, day by day, where that speaks of the plan."""
     what, planned = "days that sold out", 1.0 - float(days.plan.cost_.level)
     if not days.counted.any():
@@ -466,7 +466,7 @@ def _sell_outs(days: _NewDays, level: float) -> Check:
 _TOO_FEW = "The plan has too few days to compare with."
 
 
-def _all_together(days: _NewDays, level: float) -> Check:
+def _all_together(days: _MonitoredDays, level: float) -> Check:
     """Sales of all series that both the plan and the new rows know."""
     what = "sales of all together"
 
@@ -494,7 +494,7 @@ def _all_together(days: _NewDays, level: float) -> Check:
     return Check("level", what, *units, verdict, advice, first_day, details)
 
 
-def _one_by_one(days: _NewDays, level: float) -> Check:
+def _one_by_one(days: _MonitoredDays, level: float) -> Check:
     """Series whose own level has moved, false discoveries controlled."""
     what = "sales by series"
     tested = days.told & days.seen.any(axis=1)
@@ -533,7 +533,7 @@ def _listed(names: Sequence[str]) -> str:
 # --- What the plan has no orders for.
 
 
-def _assortment(days: _NewDays) -> Check:
+def _assortment(days: _MonitoredDays) -> Check:
     """Series that are new, or that have ended."""
     planned, fresh, own = days.panel.planned, days.fresh, days.owner >= 0
     assert planned is not None
@@ -559,7 +559,7 @@ def _assortment(days: _NewDays) -> Check:
     return Check("assortment", "series", expected, seen, verdict, advice, None, details)
 
 
-def _weekdays(days: _NewDays) -> Check:
+def _weekdays(days: _MonitoredDays) -> Check:
     """Weekdays on which nothing was sold before."""
     open_before = days.panel.open_weekdays
     used = days.dates[days.seen.any(axis=0) & ~open_before[days.of_day]].astype(object)
