@@ -15,7 +15,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +25,7 @@ import polars as pl
 from gap_cases import COSTS, LEVELS, ON_DEMANDS, ON_SALES, Block, bakery, parts, save, yaz
 from gap_freshretail import features, read
 from linear import HERE, setting
+from matplotlib.figure import Figure
 from report import head, row
 from rich.console import Console
 from scenarios import bank
@@ -33,7 +34,7 @@ from threadpoolctl import threadpool_limits
 from unmet import DistributionDecision, GroupedDecision, LinearDecision
 from unmet.censoring import LatentBand
 from unmet.estimators.levels import held_out_levels
-from unmet.evaluation import calibration, draw_calibration
+from unmet.evaluation import calibration
 from unmet.evaluation.calibration import Calibration
 from unmet.rows import Rows
 from unmet.simulate import censor, history_orders
@@ -466,6 +467,81 @@ def draw(sets: dict[tuple[str, str], list[dict]], folder: Path) -> None:
     new = folder / "calibration.new.svg"
     figure.savefig(new, metadata={"Date": None})
     new.replace(folder / "calibration.svg")
+
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_MARKS = "osD^vPX"
+_POINTS = 0.03
+
+
+def draw_calibration(
+    panels: Mapping[str, Mapping[str, Calibration]] | Mapping[str, Calibration],
+) -> Figure:
+    """Draw the service level reached minus the level meant; needs matplotlib.
+
+    Parameters
+    ----------
+    panels : mapping
+        Name of a model → its `Calibration`; or title of a panel → such a mapping.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Bars are two standard errors; the strip is three points to either side.
+    """
+    several: dict[str, Mapping[str, Calibration]] = {}
+    for name, value in panels.items():
+        if isinstance(value, Calibration):
+            several.setdefault("", {})[name] = value  # type: ignore[index]
+        else:
+            several[name] = value
+    columns = min(len(several), 3)
+    rows = -(-len(several) // columns)
+    size = (3.9 * columns + 0.6, 3.1 * rows + 0.7)
+    figure: Figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    names = list(dict.fromkeys(name for models in several.values() for name in models))
+    for axes, (title, models) in zip(grid.flat, several.items(), strict=False):
+        axes.axhspan(-_POINTS, _POINTS, color="#000000", alpha=0.07, lw=0)
+        axes.axhline(0, color="#555555", lw=1)
+        for name, found in models.items():
+            place = names.index(name)
+            # side by side, so that bars do not hide each other
+            aside = 0.012 * (place - (len(names) - 1) / 2)
+            axes.errorbar(
+                [level + aside for level in found.levels],
+                found.gap,
+                yerr=[2 * error for error in found.standard_error],
+                color=_COLOURS[place % len(_COLOURS)],
+                marker=_MARKS[place % len(_MARKS)],
+                ms=5,
+                lw=1.2,
+                elinewidth=1,
+                label=name,
+            )
+        axes.set_title(title, loc="left", fontsize=10)
+        axes.set_xlabel("level α")
+        axes.xaxis.set_major_formatter(lambda level, _: f"{100 * level:.0f}%")
+        axes.yaxis.set_major_formatter(lambda gap, _: f"{100 * gap:+.0f}" if gap else "0")
+        axes.grid(color="#e6e6e6", lw=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in grid.flat[len(several) :]:
+        axes.set_visible(False)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("reached minus meant, points")
+    handles = {
+        label: handle
+        for axes in grid.flat
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        [handles[name] for name in names],
+        names,
+        loc="outside lower center",
+        ncols=min(len(names), 4),
+        frameon=False,
+    )
+    return figure
 
 
 def main() -> None:

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from unmet.errors import InvalidInput
-from unmet.evaluation import calibration, draw_calibration, service_level
-from unmet.evaluation.calibration import Calibration
+from unmet.evaluation import calibration, service_level
 
 LEVELS = (0.15, 0.6, 0.85)
 
@@ -65,18 +64,6 @@ def test_rows_that_share_their_luck_count_once():
     assert naive.standard_error == pytest.approx(
         np.array(alone.standard_error) / np.sqrt(8), rel=0.01
     )
-
-
-def test_the_picture_shows_every_model_and_its_gap():
-    found = Calibration((0.5, 0.9), (0.48, 0.93), (0.01, 0.02), 100)
-    other = Calibration((0.5, 0.9), (0.3, 0.7), (0.01, 0.02), 100)
-    figure = draw_calibration({"distribution": found, "line": other})
-    (axes,) = figure.axes
-    drawn = [line.get_ydata() for line in axes.lines if len(line.get_xdata()) == 2]
-    assert any(np.allclose(y, (-0.02, 0.03)) for y in drawn)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["distribution", "line"]
-    panels = draw_calibration({title: {"distribution": found} for title in ("a", "b", "c", "d")})
-    assert [axes.get_title(loc="left") for axes in panels.axes[:4]] == ["a", "b", "c", "d"]
 
 
 @pytest.mark.parametrize(

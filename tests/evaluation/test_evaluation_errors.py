@@ -12,11 +12,9 @@ from unmet.evaluation import (
     fill_rate,
     gap_closed,
     lost_sales,
-    prescriptiveness,
     realised_cost,
     rmse_to_optimum,
     service_level,
-    service_level_gap,
 )
 
 NEWSVENDOR = Newsvendor(3, 1)
@@ -26,14 +24,12 @@ NEWSVENDOR = Newsvendor(3, 1)
     "measure",
     [
         lambda y, d, w=None: realised_cost(NEWSVENDOR, y, d, sample_weight=w),
-        lambda y, d, w=None: prescriptiveness(NEWSVENDOR, y, d, 1.0, sample_weight=w),
         lambda y, d, w=None: rmse_to_optimum(y, d, sample_weight=w),
         lambda y, d, w=None: service_level(y, d, sample_weight=w),
-        lambda y, d, w=None: service_level_gap(y, d, 0.7, sample_weight=w),
         lambda y, d, w=None: fill_rate(y, d, sample_weight=w),
         lambda y, d, w=None: lost_sales(y, d, sample_weight=w),
     ],
-    ids=["cost", "prescriptiveness", "rmse", "service", "gap", "fill", "lost"],
+    ids=["cost", "rmse", "service", "fill", "lost"],
 )
 @pytest.mark.parametrize(
     ("arguments", "said"),
@@ -49,12 +45,6 @@ NEWSVENDOR = Newsvendor(3, 1)
 def test_rows(measure, arguments, said):
     with pytest.raises(InvalidInput, match=said):
         measure(*arguments)
-
-
-@pytest.mark.parametrize("level", [0, 1, -0.2, 1.3, [0.5, 1.0]])
-def test_level(level):
-    with pytest.raises(InvalidInput, match=r"^level must lie strictly between 0 and 1, got "):
-        service_level_gap([1, 2], [1, 2], level)
 
 
 @pytest.mark.parametrize(

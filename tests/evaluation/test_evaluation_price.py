@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from sklearn.metrics import mean_pinball_loss, r2_score
+from sklearn.metrics import mean_pinball_loss
 
-from unmet.costs import Newsvendor, SquaredError
-from unmet.evaluation import cost_saving, gap_closed, prescriptiveness, realised_cost
+from unmet.costs import Newsvendor
 
 money = st.floats(0.01, 1e6)
 
@@ -63,26 +62,3 @@ def test_gap_closed_knows_neither_currency_nor_fixed_costs(floor, gap, share, sc
 )
 def test_no_gap_to_close_is_nan(ignoring, floor):
     assert math.isnan(gap_closed(5.0, ignoring, floor))
-
-
-def test_prescriptiveness_of_squared_error_is_r_squared():
-    rng = np.random.default_rng(4)
-    truth = rng.normal(50, 9, 60)
-    decision = truth + rng.normal(1, 5, 60)
-    weight = rng.uniform(0.1, 3, 60)
-    baseline = float(np.average(truth, weights=weight))
-    assert prescriptiveness(
-        SquaredError(), decision, truth, baseline, sample_weight=weight
-    ) == pytest.approx(r2_score(truth, decision, sample_weight=weight), rel=1e-10)
-
-
-def test_prescriptiveness_takes_off_what_even_foresight_pays():
-    newsvendor = Newsvendor(3, 1)
-
-    class WithTransport:
-        def cost(self, decision, truth):
-            return newsvendor.cost(decision, truth) + 0.4 * truth
-
-    truth, decision = [12.0, 22.0, 31.0], [11.0, 25.0, 30.0]
-    plain = prescriptiveness(newsvendor, decision, truth, baseline=20)
-    assert prescriptiveness(WithTransport(), decision, truth, baseline=20) == pytest.approx(plain)

@@ -14,11 +14,9 @@ from unmet.costs import Newsvendor
 from unmet.evaluation import (
     fill_rate,
     lost_sales,
-    prescriptiveness,
     realised_cost,
     rmse_to_optimum,
     service_level,
-    service_level_gap,
 )
 
 units = st.lists(st.integers(-3, 9), min_size=1, max_size=40)
@@ -47,13 +45,6 @@ def test_the_quantile_reaches_its_level_even_with_ties(truth, level):
     assert reached >= level - 1e-12
 
 
-def test_gap_is_absolute_on_both_sides():
-    truth, decision = [1, 2, 3, 4, 5], [3, 3, 3, 3, 3]
-    assert service_level_gap(decision, truth, 0.9) == pytest.approx(0.3)
-    assert service_level_gap(decision, truth, 0.35) == pytest.approx(0.25)
-    assert service_level_gap(decision, truth, 0.9, strict=True) == pytest.approx(0.5)
-
-
 def test_fill_rate_counts_units_and_service_level_counts_rows():
     decision, truth = [100, 1], [100, 2]
     assert fill_rate(decision, truth) == pytest.approx(101 / 102)
@@ -72,12 +63,8 @@ def test_fill_rate_and_lost_sales_tell_the_same_story(truth, decision):
 
 MEASURES = {
     "cost": lambda y, d, w: realised_cost(Newsvendor(5, 2), y, d, sample_weight=w),
-    "prescriptiveness": lambda y, d, w: prescriptiveness(
-        Newsvendor(5, 2), y, d, 3.0, sample_weight=w
-    ),
     "rmse": lambda y, d, w: rmse_to_optimum(y, d, sample_weight=w),
     "service": lambda y, d, w: service_level(y, d, sample_weight=w),
-    "gap": lambda y, d, w: service_level_gap(y, d, 0.7, sample_weight=w),
     "fill": lambda y, d, w: fill_rate(y, d, sample_weight=w),
     "lost": lambda y, d, w: lost_sales(y, d, sample_weight=w),
 }

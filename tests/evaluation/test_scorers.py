@@ -10,12 +10,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.evaluation import (
-    fill_rate_scorer,
-    make_cost_scorer,
-    make_service_level_gap_scorer,
-    service_level_scorer,
-)
+from unmet.evaluation import make_cost_scorer
 
 
 class Always(RegressorMixin, BaseEstimator):
@@ -41,9 +36,6 @@ def test_truth_and_decision_are_not_exchanged():
     model = Always(11.0).fit(X, TRUTH)
     # one row has 1 left over, five rows miss 1 + 3 + 5 + 7 + 19 = 35
     assert make_cost_scorer(COST)(model, X, TRUTH) == pytest.approx(-(1 + 9 * 35) / 6)
-    assert service_level_scorer(model, X, TRUTH) == pytest.approx(1 / 6)
-    assert fill_rate_scorer(model, X, TRUTH) == pytest.approx((10 + 5 * 11) / 100)
-    assert make_service_level_gap_scorer(0.9)(model, X, TRUTH) == pytest.approx(1 / 6 - 0.9)
 
 
 def test_grid_search_finds_the_newsvendor_quantile():
@@ -52,8 +44,6 @@ def test_grid_search_finds_the_newsvendor_quantile():
     features = np.zeros((100, 1))
     search = GridSearchCV(Always(), grid, scoring=make_cost_scorer(COST), cv=KFold(4))
     assert search.fit(features, truth).best_params_ == {"number": 90}
-    search.set_params(scoring=make_service_level_gap_scorer(0.7))
-    assert search.fit(features, truth).best_params_ == {"number": 70}
 
 
 def test_weights_are_routed_through_cross_validation():
@@ -70,5 +60,3 @@ def test_bad_input_reaches_the_user_as_one_sentence():
     model = Always(np.inf).fit(X, TRUTH)
     with pytest.raises(InvalidInput, match=r"^decision must be a finite number, got inf in row 0"):
         make_cost_scorer(COST)(model, X, TRUTH)
-    with pytest.raises(InvalidInput, match=r"^level must lie strictly between 0 and 1, got 1\.5"):
-        make_service_level_gap_scorer(1.5)(Always().fit(X, TRUTH), X, TRUTH)

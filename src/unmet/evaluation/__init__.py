@@ -1,23 +1,18 @@
 """What decisions are worth once the truth is known."""
 
-from unmet.evaluation.calibration import calibration, draw_calibration
+from unmet.evaluation.calibration import calibration
 from unmet.evaluation.censored import censored_cost
 from unmet.evaluation.comparison import summary, wilcoxon_cell
 from unmet.evaluation.experiment import DataSet, Experiment, Task
 from unmet.evaluation.measures import (
     cost_saving,
     fill_rate,
-    fill_rate_scorer,
     gap_closed,
     lost_sales,
     make_cost_scorer,
-    make_service_level_gap_scorer,
-    prescriptiveness,
     realised_cost,
     rmse_to_optimum,
     service_level,
-    service_level_gap,
-    service_level_scorer,
 )
 from unmet.evaluation.revenue import (
     best_price,
@@ -35,21 +30,15 @@ __all__ = [
     "calibration",
     "censored_cost",
     "cost_saving",
-    "draw_calibration",
     "expected_revenue",
     "fill_rate",
-    "fill_rate_scorer",
     "gap_closed",
     "lost_sales",
     "make_cost_scorer",
-    "make_service_level_gap_scorer",
-    "prescriptiveness",
     "realised_cost",
     "realised_revenue",
     "rmse_to_optimum",
     "service_level",
-    "service_level_gap",
-    "service_level_scorer",
     "summary",
     "wilcoxon_cell",
 ]

@@ -11,18 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array
-from unmet.errors import InvalidInput, MissingPackage
+from unmet.errors import InvalidInput
 from unmet.evaluation.measures import read_columns, service_level
 from unmet.validation import Number
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -140,81 +136,3 @@ def _standard_error(deviation: Array, weight: Array, labels: NDArray[np.intp]) -
     count = np.unique(labels).size
     spread = math.sqrt(float(np.sum(sums**2))) / float(weight.sum())
     return spread * math.sqrt(count / (count - 1)) if count > 1 else math.nan
-
-
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_MARKS = "osD^vPX"
-_POINTS = 0.03
-
-
-def draw_calibration(
-    panels: Mapping[str, Mapping[str, Calibration]] | Mapping[str, Calibration],
-) -> Figure:
-    """Draw the service level reached minus the level meant; needs matplotlib.
-
-    Parameters
-    ----------
-    panels : mapping
-        Name of a model → its `Calibration`; or title of a panel → such a mapping.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Bars are two standard errors; the strip is three points to either side.
-    """
-    if not panels:
-        raise InvalidInput("panels must hold at least one Calibration, got none.")
-    module = MissingPackage.or_load("draw_calibration()", "matplotlib.figure", "report")
-    several: dict[str, Mapping[str, Calibration]] = {}
-    for name, value in panels.items():
-        if isinstance(value, Calibration):
-            several.setdefault("", {})[name] = value  # type: ignore[index]
-        else:
-            several[name] = value
-    columns = min(len(several), 3)
-    rows = -(-len(several) // columns)
-    size = (3.9 * columns + 0.6, 3.1 * rows + 0.7)
-    figure: Figure = module.Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
-    names = list(dict.fromkeys(name for models in several.values() for name in models))
-    for axes, (title, models) in zip(grid.flat, several.items(), strict=False):
-        axes.axhspan(-_POINTS, _POINTS, color="#000000", alpha=0.07, lw=0)
-        axes.axhline(0, color="#555555", lw=1)
-        for name, found in models.items():
-            place = names.index(name)
-            # side by side, so that bars do not hide each other
-            aside = 0.012 * (place - (len(names) - 1) / 2)
-            axes.errorbar(
-                [level + aside for level in found.levels],
-                found.gap,
-                yerr=[2 * error for error in found.standard_error],
-                color=_COLOURS[place % len(_COLOURS)],
-                marker=_MARKS[place % len(_MARKS)],
-                ms=5,
-                lw=1.2,
-                elinewidth=1,
-                label=name,
-            )
-        axes.set_title(title, loc="left", fontsize=10)
-        axes.set_xlabel("level α")
-        axes.xaxis.set_major_formatter(lambda level, _: f"{100 * level:.0f}%")
-        axes.yaxis.set_major_formatter(lambda gap, _: f"{100 * gap:+.0f}" if gap else "0")
-        axes.grid(color="#e6e6e6", lw=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
-    for axes in grid.flat[len(several) :]:
-        axes.set_visible(False)
-    for axes in grid[:, 0]:
-        axes.set_ylabel("reached minus meant, points")
-    handles = {
-        label: handle
-        for axes in grid.flat
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        [handles[name] for name in names],
-        names,
-        loc="outside lower center",
-        ncols=min(len(names), 4),
-        frameon=False,
-    )
-    return figure

@@ -186,54 +186,6 @@ def gap_closed(
     return (ignoring - method) / gap
 
 
-def prescriptiveness(
-    cost: RealisedCost,
-    decision: ArrayLike,
-    truth: ArrayLike,
-    baseline: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Coefficient of prescriptiveness P, the R² of decisions (Bertsimas & Kallus 2020, §2).
-
-    ::
-
-        P = 1 − (C(method) − C(foresight)) / (C(baseline) − C(foresight))
-
-    with C the mean realised cost and C(foresight) that of deciding the truth itself. It is
-    :func:`gap_closed` with other ends: from a decision without features to perfect foresight. 0
-    means that features bought nothing, 1 that nothing is left to buy; no real method reaches 1.
-
-    Parameters
-    ----------
-    cost : object with ``cost(decision, truth)``
-        Perfect foresight is evaluated as ``cost.cost(truth, truth)``, so deciding the truth must be
-        the cheapest decision, as in every newsvendor.
-    decision, truth : array-like of shape (n_rows,)
-    baseline : float or array-like of shape (n_rows,)
-        The decision without features: the best constant on the *training* rows (sample average
-        approximation), e.g. ``numpy.quantile(observation, level, method="inverted_cdf")``.
-    sample_weight : array-like of shape (n_rows,), optional
-
-    Returns
-    -------
-    float
-        ``nan`` when the baseline is already as good as foresight.
-
-    Examples
-    --------
-    >>> from unmet.costs import Newsvendor
-    >>> prescriptiveness(Newsvendor(3, 1), [10, 22], [12, 22], baseline=20)
-    0.57...
-    """
-    actual, constant = read_columns(truth=truth, baseline=baseline)
-
-    def mean_cost(choice: ArrayLike) -> float:
-        return realised_cost(cost, choice, actual, sample_weight=sample_weight)
-
-    return gap_closed(mean_cost(decision), mean_cost(constant), mean_cost(actual))
-
-
 # --- How decisions serve the truth, whatever they cost.
 
 
@@ -294,46 +246,6 @@ def service_level(
     actual, chosen = read_columns(truth=truth, decision=decision)
     covered = chosen > actual if strict else chosen >= actual
     return weighted_mean(covered.astype(np.float64), sample_weight)
-
-
-def service_level_gap(
-    decision: ArrayLike,
-    truth: ArrayLike,
-    level: ArrayLike,
-    *,
-    strict: bool = False,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Absolute difference between the service level reached and the one aimed at.
-
-    ::
-
-        | service level − α |
-
-    Table serviceLevel averages the service level over data sets *before* it takes the
-    difference: concatenate the data sets for that, or give the rows of all of them at once.
-
-    Parameters
-    ----------
-    decision : array-like of shape (n_rows,) or float
-    truth : array-like of shape (n_rows,)
-    level : float or array-like of shape (n_rows,)
-        α in (0, 1); one per row when costs differ by row, then compared by its mean.
-    strict : bool
-        As in :func:`service_level`.
-    sample_weight : array-like of shape (n_rows,), optional
-
-    Examples
-    --------
-    >>> service_level_gap([3, 5, 1, 4], [3, 4, 2, 4], level=0.5)
-    0.25
-    """
-    actual, target = read_columns(truth=truth, level=level)
-    outside = target[(target <= 0) | (target >= 1)]
-    if outside.size:
-        raise InvalidInput(f"level must lie strictly between 0 and 1, got {float(outside[0])}.")
-    reached = service_level(decision, actual, strict=strict, sample_weight=sample_weight)
-    return abs(reached - weighted_mean(target, sample_weight))
 
 
 def fill_rate(
@@ -428,21 +340,3 @@ def make_cost_scorer(cost: RealisedCost) -> Any:
     -5.0
     """
     return make_scorer(_score, greater_is_better=False, measure=partial(realised_cost, cost))
-
-
-def make_service_level_gap_scorer(level: float) -> Any:
-    """Minus the absolute distance of the service level from `level`: greater is better.
-
-    Parameters
-    ----------
-    level : float
-        α in (0, 1).
-    """
-    return make_scorer(_score, greater_is_better=False, measure=service_level_gap, level=level)
-
-
-#: Share of rows covered. For reporting: a search over it orders without end.
-service_level_scorer: Any = make_scorer(_score, measure=service_level)
-
-#: Share of demanded units served. For reporting, likewise.
-fill_rate_scorer: Any = make_scorer(_score, measure=fill_rate)
