@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import mean_pinball_loss
 
 from unmet.costs import Newsvendor
+from unmet.evaluation import cost_saving, gap_closed, realised_cost
 
 money = st.floats(0.01, 1e6)
 
