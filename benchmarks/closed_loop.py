@@ -27,7 +27,7 @@ from scenarios import PATTERNS, SHOP_DISTRIBUTIONS, shop_demand
 from unmet import LatentBand, LinearDecision, Newsvendor
 from unmet.data import load_bakery, load_yaz
 from unmet.inventory import SupplyRules, replenish
-from unmet.planning.demand_forecast import DemandModel
+from unmet.planning.candidates import DemandForecast
 from unmet.simulate import run_shop
 from unmet.tables.panel import Panel
 
@@ -78,12 +78,12 @@ class FittedModel:
 
     def learn(self, seen):
         n_periods = self.rules.periods(seen.sales.shape[0])
-        self.model = DemandModel(n_periods, n_jobs=1).fit(self.panel(seen))
+        self.model = DemandForecast(n_periods, n_jobs=1).fit(self.panel(seen))
 
     def order(self, seen, state):
         panel = self.panel(seen)
-        demand_forecast = self.model.ahead(panel)
-        paths = demand_forecast.paths(N_PATHS, seed=seen.seed)
+        expected = self.model.expected(panel)
+        paths = self.model.distribution_.draw(expected, N_PATHS, seed=seen.seed)
         return replenish(paths, self.rules, state).order
 
 

@@ -24,8 +24,8 @@ from unmet import Newsvendor
 from unmet.data import load_bakery, load_yaz
 from unmet.evaluation import censored_cost
 from unmet.planning import OrderPlan, example, read_table
+from unmet.planning.candidates import TrainingSet
 from unmet.planning.example import EXAMPLE
-from unmet.planning.panel_models import TrainingSet
 from unmet.planning.plan_options import plan_from_options
 
 HERE = Path(__file__).parent
@@ -75,7 +75,7 @@ def lightgbm_quantile(plan, coming, keys, cost):
     )
     places = [names.index(name) for name in categories]
     model.fit(training.features, training.value * training.level, categorical_feature=places)
-    series, day, gap = plan._targets(plan.panel_.n_days, plan.panel_)
+    series, day, gap = plan._targets(plan.panel_.n_days)
     features, _ = training.history.rows(series, day, gap)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

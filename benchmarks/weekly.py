@@ -24,7 +24,7 @@ from closed_loop import FittedModel
 
 from unmet.data import load_bakery
 from unmet.inventory import StockState, SupplyRules, order_up_to
-from unmet.planning.demand_forecast import DemandModel
+from unmet.planning.candidates import DemandForecast
 from unmet.simulate.shop import run_shop
 
 HERE = Path(__file__).parent
@@ -89,12 +89,13 @@ class Weekly(FittedModel):
         return replace(found, hidden=flags)
 
     def learn(self, seen):
-        self.model = DemandModel(LEAD + 1, seasons=True, n_jobs=1).fit(self.panel(seen))
+        self.model = DemandForecast(LEAD + 1, seasons=True, n_jobs=1).fit(self.panel(seen))
 
     def order(self, seen, state):
         if not self.levels:
             return super().order(seen, state)
-        paths = self.model.ahead(self.panel(seen)).paths(400, seed=seen.seed)
+        expected = self.model.expected(self.panel(seen))
+        paths = self.model.distribution_.draw(expected, 400, seed=seen.seed)
         return np.maximum(order_up_to(paths, RULES).order_up_to - state.position, 0.0)
 
 

@@ -32,15 +32,9 @@ def pytest_configure(config):
 @pytest.fixture(scope="module")
 def few_trees():
     """Let plans grow a tenth of their trees, for tests that do not ask how good trees are."""
-    from unmet.planning import demand_forecast, panel_models
 
-    def grow(*words, max_iter, **more):
-        return grow_trees(*words, max_iter=max_iter // 10, **more)
-
-    grow_trees = panel_models.grow_trees
     with pytest.MonkeyPatch.context() as patch:
-        for module in (panel_models, demand_forecast):
-            patch.setattr(module, "grow_trees", grow)
+        patch.setattr("unmet.planning.candidates.TREES", 15)
         yield
 
 

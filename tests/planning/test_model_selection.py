@@ -11,8 +11,9 @@ import unmet
 from unmet import DistributionDecision, LatentBand, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.evaluation import censored_cost
+from unmet.evaluation.backtest import ModelChoice
 from unmet.planning import report_data
-from unmet.planning.decision_models import HeldOut, ModelChoice, candidates
+from unmet.planning.decision_models import HeldOut, candidates
 from unmet.planning.plan_options import plan_from_options
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}

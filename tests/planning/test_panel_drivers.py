@@ -10,8 +10,8 @@ import pytest
 
 from unmet import BoostedDecision, Newsvendor, OrderPlan
 from unmet.errors import Unsupported
+from unmet.planning.candidates import DRIVERS, drivers
 from unmet.planning.history import History
-from unmet.planning.panel_models import DRIVERS, drivers
 
 FIRST = datetime.date(2024, 1, 1)
 

@@ -11,7 +11,7 @@ from unmet import OrderPlan
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.planning import Schema
-from unmet.planning.panel_models import TrainingSet
+from unmet.planning.candidates import TrainingSet
 from unmet.tables.panel import Panel
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -127,7 +127,7 @@ def test_a_network_follows_the_week(monkeypatch):
     assert np.mean(cost.cost(orders.to_numpy(), truth)) < 0.8 * np.mean(cost.cost(flat, truth))
     assert clone(plan).fit(table).orders()["order"].equals(orders)
     # of many rows some are drawn
-    monkeypatch.setattr("unmet.planning.panel_models.NETWORK_ROWS", 1500)
+    monkeypatch.setattr("unmet.planning.candidates.NETWORK_ROWS", 1500)
     fewer = clone(plan).fit(table).orders()["order"]
     assert not fewer.equals(orders)
     assert np.mean(cost.cost(fewer.to_numpy(), truth)) < 0.8 * np.mean(cost.cost(flat, truth))

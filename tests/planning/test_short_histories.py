@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 from unmet.cli.main import app
 from unmet.errors import SolverFailure
 from unmet.planning import OrderPlan
-from unmet.planning.demand_forecast import DemandForecast, DemandModel
+from unmet.planning.candidates import DemandForecast, TrainingSet
 from unmet.planning.history import History
-from unmet.planning.panel_models import TrainingSet
 from unmet.tables.panel import Panel, refuse_absurd
 
 FIRST = datetime.date(2024, 1, 1)
@@ -37,8 +36,8 @@ def test_orders_of_a_few_days_are_near_what_is_right(n_items, n_days, horizon):
 def test_stock_that_lasts_follows_level_and_weekday_of_a_few_days():
     plan = refilling(lead_time=0).fit(poisson_sales(30, 8))
     assert plan.orders()["order"].sum() == pytest.approx(8 * 30, rel=0.2)
-    assert plan.demand_forecast_.model == "usual"
-    assert not plan.demand_forecast_.error
+    assert plan.choice_.model == "seasonal"
+    assert not plan.choice_.scored
 
 
 def test_two_weeks_tell_weekdays_that_all_series_share():
@@ -79,13 +78,8 @@ def test_a_price_that_is_mistyped_for_the_coming_days_is_refused():
 
 
 def test_stock_that_lasts_is_refused_alike(monkeypatch):
-    ahead = DemandModel.ahead
-
-    def wild(self, panel=None):
-        found = ahead(self, panel)
-        return DemandForecast(100.0 * found.expected, found.distribution, found.model, found.error)
-
-    monkeypatch.setattr(DemandModel, "ahead", wild)
+    expected = DemandForecast.expected
+    monkeypatch.setattr(DemandForecast, "expected", lambda self: 100.0 * expected(self))
     with pytest.raises(SolverFailure, match="no orders were made: give more days"):
         refilling().fit(poisson_sales(3, 40))
 

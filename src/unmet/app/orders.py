@@ -35,9 +35,9 @@ from unmet.app.planning import (
 from unmet.app.replenishment_page import service_level, show_replenishment
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
+from unmet.evaluation.backtest import ModelChoice
 from unmet.inventory import SupplyRules
 from unmet.planning import OrderPlan, Schema, infer_schema
-from unmet.planning.order_plan import ChosenModel
 from unmet.report.labels import order_labels
 from unmet.report.orders import item_finding
 from unmet.tables.panel import GAPS
@@ -272,7 +272,7 @@ def _learn(
     )
 
 
-def _compare(key: str, what_if: OrderWhatIf, moved: dict[str, Any]) -> ChosenModel:
+def _compare(key: str, what_if: OrderWhatIf, moved: dict[str, Any]) -> ModelChoice:
     """Compare once, at the service level at which it is first asked for."""
     doing = "Comparing all models on the last weeks"
     return shared(f"backtest {key}", doing, lambda: what_if.compare(**moved))

@@ -19,10 +19,10 @@ import numpy as np
 from unmet.app.upload import OTHER_FLAGS
 from unmet.errors import InvalidInput
 from unmet.estimators.base import one_blas_thread
+from unmet.evaluation.backtest import ModelChoice
 from unmet.planning import OrderPlan, Schema, infer_schema
-from unmet.planning.order_plan import ChosenModel
+from unmet.planning.candidates import LABELS
 from unmet.planning.order_report import PARTS, item_name
-from unmet.planning.panel_models import LABELS
 from unmet.planning.replenishment import EMPTY
 from unmet.report.charts import Item
 from unmet.tables.dialect import Dialect, as_bytes
@@ -155,22 +155,22 @@ class OrderWhatIf:
         return self._plan.schema_
 
     @property
-    def quick(self) -> ChosenModel:
+    def quick(self) -> ModelChoice:
         """The candidate that answers at once; of a short past, the same that `unmet plan` takes."""
         return self._plan.choice_
 
-    def compare(self, **moved: Any) -> ChosenModel:
+    def compare(self, **moved: Any) -> ModelChoice:
         """Compare all candidates on the last weeks, as `unmet plan` does; costs as for `orders`."""
         moved_plan = self._plan.at(**moved)
         assert isinstance(moved_plan, _Quick)
         return moved_plan.compare()
 
-    def orders(self, choice: ChosenModel | None = None, **moved: Any) -> OrderPlan:
+    def orders(self, choice: ModelChoice | None = None, **moved: Any) -> OrderPlan:
         """Decide.
 
         Parameters
         ----------
-        choice : ChosenModel, optional
+        choice : ModelChoice, optional
             Which candidate decides; by default the quick one.
         **moved
             What can be moved without learning anew, as for `OrderPlan`: `cost`, and
@@ -228,11 +228,11 @@ class OrderWhatIf:
 class _Quick(OrderPlan):
     """A plan whose `fit` takes the quick candidate without a comparison."""
 
-    def _choose(self) -> ChosenModel:
-        at_once = ChosenModel(QUICK, f"Orders follow {LABELS[QUICK]}, which is learned at once.")
+    def _choose(self) -> ModelChoice:
+        at_once = ModelChoice(QUICK, f"Orders follow {LABELS[QUICK]}, which is learned at once.")
         return self._short() or at_once
 
-    def compare(self) -> ChosenModel:
+    def compare(self) -> ModelChoice:
         """Compare the candidates."""
         with one_blas_thread():
             return super()._choose()
@@ -397,7 +397,7 @@ def _other_columns(plan: OrderPlan, guess: Schema | None) -> dict[str, Any]:
     return options | {"gaps": None if own.gaps == "auto" else own.gaps, "country": plan.country}
 
 
-def costs_by_model(choice: ChosenModel) -> polars.DataFrame:
+def costs_by_model(choice: ModelChoice) -> polars.DataFrame:
     """Give what each candidate costs on days held out, the cheapest first."""
     import polars as pl
 

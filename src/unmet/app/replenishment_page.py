@@ -17,7 +17,7 @@ from unmet.app.planning import on_the_page, orders_file, plan_command
 from unmet.costs import Newsvendor
 from unmet.inventory import SupplyRules
 from unmet.planning import OrderPlan, replenishment_report_data
-from unmet.planning.demand_forecast import LABELS
+from unmet.planning.candidates import LABELS
 from unmet.planning.order_plan import SERVICE_LEVEL
 from unmet.planning.order_report import ReplenishmentReportData
 from unmet.report import render
@@ -233,7 +233,7 @@ def _notes(source: Source, content: ReplenishmentReportData) -> None:
         st.markdown(plain(f"Expected demand follows {LABELS[content.model]}."))
         if len(content.missed) > 1:
             ranked = sorted(content.missed.items(), key=lambda each: each[1])
-            usual = content.missed["usual"] or 1.0
+            usual = content.missed["seasonal"] or 1.0
             st.caption(f"How far each way missed demand on {content.unit}s held out:")
             st.dataframe(
                 {

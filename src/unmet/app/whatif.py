@@ -23,13 +23,13 @@ from unmet.censoring.model import RATES, Deferred, mean_cost
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators import LinearDecision
+from unmet.evaluation.backtest import ModelChoice
 from unmet.planning import DecisionPlan, decision_table, report_data
 from unmet.planning.backtest import in_hindsight
 from unmet.planning.decision_models import (
     AUTO,
     LABELS,
     HeldOut,
-    ModelChoice,
     ModelEstimator,
     candidates,
     given_costs,

@@ -263,9 +263,11 @@ def fit(
             remark(note for note in compared.notes if note.startswith("Left out"))
         if details and found is not None:
             typer.echo(f"\n{found}")
+        from unmet.planning.decision_models import plain_why
+
         chosen = fitted.choice_
         if chosen is not None and not details:
-            remark(chosen.plain if note == chosen.why else note for note in content.notes)
+            remark(plain_why(chosen) if note == chosen.why else note for note in content.notes)
         else:
             remark(content.notes)
     show_files(files)

@@ -461,8 +461,8 @@ def _content(planned: OrderPlan, orders: polars.DataFrame) -> dict[str, Any]:
         content["choice"] = planned.choice_.to_dict()
     else:
         units = ["order", "on_hand", "on_order", "expected_demand"]
-        content["model"] = planned.demand_forecast_.model
-        content["missed"] = planned.demand_forecast_.error
+        content["model"] = planned.choice_.model
+        content["missed"] = planned.choice_.cost
         content["ordered"] = int((orders["order"] > 0).sum())
         content["run_empty"] = int(orders["runs_empty"].is_not_null().sum())
     content["total"] = {name: float(orders[name].sum()) for name in units if name in orders.columns}
@@ -499,7 +499,7 @@ def _show_columns(planned: OrderPlan, n_rows: int) -> None:
 def _show_orders(planned: OrderPlan, orders: polars.DataFrame) -> None:
     """Print the choice and the sum of the orders."""
     from unmet.evaluation.comparison import text_table
-    from unmet.planning.panel_models import LABELS
+    from unmet.planning.candidates import LABELS
 
     choice, dates = planned.choice_, orders[planned.schema_.date]
     typer.echo(choice.why)

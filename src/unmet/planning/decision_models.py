@@ -11,7 +11,7 @@ or on rows drawn at random where there are no dates, by `unmet.evaluation.censor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -25,7 +25,8 @@ from unmet.costs import AgeReplacement, Cost, CustomPricing, Revenue
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.estimators import BoostedDecision, DistributionDecision, LinearDecision, NeuralDecision
 from unmet.estimators.lots import read_room
-from unmet.evaluation import best_price, censored_cost
+from unmet.evaluation import best_price
+from unmet.evaluation.backtest import ModelChoice, score_decisions
 from unmet.evaluation.splits import read_times
 from unmet.lifetimes import latent_ages, replacement_age
 from unmet.rows import Rows
@@ -244,57 +245,21 @@ _MIN_HELD_OUT = 20  # rows held out that must be known: fewer say nothing
 _SAME = 1e-9  # of a cost: what is closer was decided alike
 
 
-@dataclass(frozen=True)
-class ModelChoice:
-    """Which model was chosen, by how much, and why.
-
-    Attributes
-    ----------
-    model : str
-        Short name, as in `DecisionPlan`.
-    why : str
-        One sentence.
-    scored : bool
-        Whether rows held out had a say.
-    cost : dict from str to float
-        Mean cost of each candidate on rows held out, less what is the same for all; empty where
-        there was nothing to compare by.
-    behind : float or None
-        How much more per row the best of the others costs, or less where that was within the error.
-    standard_error : float or None
-        Of `behind`.
-    n_rows : int
-        Rows held out that counted.
-    """
-
-    model: str
-    why: str
-    scored: bool = False
-    cost: dict[str, float] = field(default_factory=dict)
-    behind: float | None = None
-    standard_error: float | None = None
-    n_rows: int = 0
-
-    @property
-    def plain(self) -> str:
-        """The same without a word of statistics."""
-        if not self.scored or self.behind is None:
-            return self.why
-        rival = min((name for name in self.cost if name != self.model), key=self.cost.__getitem__)
-        start = f"Orders follow {LABELS[self.model]}"
-        if abs(self.behind) <= _SAME * max(self.cost.values()):
-            return f"{start}; {LABELS[rival]} would order the same."
-        tried = f"on {self.n_rows:,} rows that neither had seen"
-        if self.behind > 0:
-            return f"{start}: {tried}, {LABELS[rival]} costs {number(self.behind)} a row more."
-        return (
-            f"{start}: {tried}, {LABELS[rival]} costs {number(-self.behind)} a row less, which may "
-            "be chance."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and text, for JSON."""
-        return asdict(self)
+def plain_why(choice: ModelChoice) -> str:
+    """Say why a model was chosen, without a word of statistics."""
+    if choice.behind is None:
+        return choice.why
+    rival = min((name for name in choice.cost if name != choice.model), key=choice.cost.__getitem__)
+    start = f"Orders follow {LABELS[choice.model]}"
+    if abs(choice.behind) <= _SAME * max(choice.cost.values()):
+        return f"{start}; {LABELS[rival]} would order the same."
+    tried = f"on {choice.n_rows:,} rows that neither had seen"
+    if choice.behind > 0:
+        return f"{start}: {tried}, {LABELS[rival]} costs {number(choice.behind)} a row more."
+    return (
+        f"{start}: {tried}, {LABELS[rival]} costs {number(-choice.behind)} a row less, which may "
+        "be chance."
+    )
 
 
 def candidates(model: Any) -> tuple[str, ...]:
@@ -419,15 +384,12 @@ class HeldOut:
                 left_out.append(f"{LABELS[name]} was left out, because {absent}")
                 continue
             decided[name] = estimator.decide(X_coming, None, 0, None, None)
-        series = coming.series
-        if series is not None and np.unique(series).size < 10:
-            series = None  # few series give no standard error: rows are taken for independent
-        found = censored_cost(
+        found, adjusted = score_decisions(
             cost.with_rows(**given_costs(coming)),
             decided,
             coming.observed,
             self.censored,
-            groups=series,
+            series=coming.series,
             sample_weight=coming.weight,
         )
         names, same = list(found.cost), _SAME * max(found.cost.values())
@@ -452,7 +414,13 @@ class HeldOut:
         if found.reached < 0.5:
             why += " Most decisions lie above nearly all orders, where nobody can tell."
         return ModelChoice(
-            model, " ".join([why, *left_out]), True, found.cost, more, error, found.n_known
+            model,
+            " ".join([why, *left_out]),
+            found.cost,
+            n_rows=found.n_known,
+            censoring_adjusted=adjusted,
+            behind=more,
+            standard_error=error,
         )
 
 

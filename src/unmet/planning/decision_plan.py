@@ -19,8 +19,8 @@ from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import DecisionModel
 from unmet.estimators.explaining import DecisionExplainer
+from unmet.evaluation.backtest import ModelChoice
 from unmet.planning.decision_models import (
-    ModelChoice,
     ModelEstimator,
     RuleEstimator,
     candidates,

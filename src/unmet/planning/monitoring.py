@@ -347,7 +347,7 @@ class _MonitoredDays:
         excess = np.clip(np.nan_to_num(excess), 1e-3, 10.0)
         series = np.arange(panel.n_series)
         if plan.supply is not None:  # an order serves the periods until the next one arrives
-            ahead, rules = plan.demand_forecast_.expected, plan.rules_
+            ahead, rules = plan.expected_, plan.rules_
             known = min(self.n_days, ahead.shape[1])
             self.expected[:, :known] = ahead[:, :known]
             periods = rules.whole("lead_time", series.size) + rules.whole("review", series.size)

@@ -7,9 +7,9 @@ supply rules, what each series needs now given what is there and on its way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,29 +22,28 @@ from unmet.censoring.hours.demand import HourlyDemand
 from unmet.censoring.latent.observed import RateRange, read_rate
 from unmet.censoring.latent.stack import SelloutProfile
 from unmet.costs import Newsvendor
-from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import one_blas_thread
 from unmet.estimators.lots import ShiftCost, to_lots
-from unmet.evaluation import censored_cost
-from unmet.evaluation.censored import CensoredCost
+from unmet.evaluation.backtest import ModelChoice, by_volume, choose_model, score_decisions
 from unmet.inventory import SupplyRules, order_up_to, replenish
 from unmet.inventory.orders import MAX_REVIEWS, Replenishment
 from unmet.persistence import save
 from unmet.planning import replenishment
-from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
-from unmet.planning.demand_forecast import LABELS as FORECASTS
-from unmet.planning.demand_forecast import DemandForecast, DemandModel
-from unmet.planning.history import History
-from unmet.planning.panel_models import (
+from unmet.planning.candidates import (
     CANDIDATES,
     LABELS,
-    MAX_DISTRIBUTIONS,
+    MEANS,
     MIN_ROWS,
     VIEWS,
+    DemandForecast,
     PanelModel,
     TrainingSet,
+    decide_held_out,
 )
-from unmet.planning.panel_models import drivers as drivers_of
+from unmet.planning.candidates import drivers as drivers_of
+from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
+from unmet.planning.history import History
 from unmet.planning.stockouts import infer_stockouts
 from unmet.progress import Step, silent
 from unmet.rows import Rows
@@ -70,9 +69,6 @@ as many as `ENOUGH` rows need, as far as there are days."""
 ENOUGH = 1000
 _HELD_OUT = 0.4  # of the days at most
 _MIN_DAYS = 21  # to learn from before the first block
-_MOSTLY_KNOWN = 0.5  # of the rows must be flagged yes or no for an censoring_adjusted score
-_MIN_SEEN = 20
-_VOLUMES = ("slow", "middling", "fast")
 _BACKTEST_ROWS = 200_000  # are enough to tell candidates apart
 _N_PATHS = 400  # of coming demand
 _SIMPLE = "Orders follow the level and weekdays of each series, shrunk to those of all"
@@ -80,42 +76,6 @@ _HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
 ORDER_COLUMNS = ("order", "usual_sales", "hidden_demand", "safety", "based_on", "low", "high")
 """Columns of a table of orders, after those of the series and the date; some of them where they are
 asked for."""
-
-
-@dataclass(frozen=True)
-class ChosenModel:
-    """Which candidate decides, and what all of them cost on days held out.
-
-    Attributes
-    ----------
-    model : str
-        One of `CANDIDATES`.
-    why : str
-        One sentence.
-    cost : dict from str to float
-        Mean cost of a day of a series; empty where nothing was compared.
-    groups : dict from str to dict from str to float
-        The same for slow, middling and fast sellers.
-    n_rows, n_days : int
-        Rows and days held out.
-    censoring_adjusted : bool
-        Whether sold-out days were weighed for; otherwise sales were taken for demand.
-    left_out : tuple of str
-        Sentences on candidates that could not take part.
-    """
-
-    model: str
-    why: str
-    cost: dict[str, float] = field(default_factory=dict)
-    groups: dict[str, dict[str, float]] = field(default_factory=dict)
-    n_rows: int = 0
-    n_days: int = 0
-    censoring_adjusted: bool = False
-    left_out: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and text, for JSON."""
-        return asdict(self)
 
 
 class OrderPlan(BaseEstimator):
@@ -174,8 +134,8 @@ class OrderPlan(BaseEstimator):
         not.
     overrides_ : Overrides or None
         What changing suggestions has cost or saved, where `fit` was given a log.
-    choice_ : ChosenModel
-        Which candidate decides, and why. Not with `supply`.
+    choice_ : ModelChoice
+        Which candidate decides, and why.
     targets_ : tuple of ndarray
         Series, day and gap of each order, as numbers of the panel. Not with `supply`.
     rate_ : RateRange or None
@@ -186,8 +146,10 @@ class OrderPlan(BaseEstimator):
         With `supply`: what is there and on its way.
     replenishment_ : Replenishment
         With `supply`: orders, and the stock that they lead to.
-    demand_forecast_ : DemandForecast
-        With `supply`: expected demand and its spread.
+    expected_ : ndarray of shape (n_series, n_periods)
+        With `supply`: expected demand of the coming periods.
+    distribution_ : DemandDistribution
+        With `supply`: how demand spreads around it.
 
     Examples
     --------
@@ -253,6 +215,10 @@ class OrderPlan(BaseEstimator):
         ask(self._names)
         ask(read_rate, self.sellout_rate)
         if isinstance(self.supply, SupplyRules):
+            if self.model != "auto" and not set(self._names()) <= set(MEANS):
+                wrong.sentences.append(
+                    f"model must be of {', '.join(MEANS)} beside supply, got {self.model!r}."
+                )
             for name, default in (("lead_time", 0), ("lot", "auto"), ("sellout_rate", None)):
                 if getattr(self, name) != default:
                     where = "part of it" if hasattr(self.supply, name) else "told by flags"
@@ -419,12 +385,12 @@ class OrderPlan(BaseEstimator):
             return False
         return abs(float(self.cost.underage) + float(self.cost.overage) - 1.0) > 1e-9
 
-    def at(self, choice: ChosenModel | None = None, **changed: Any) -> OrderPlan:
+    def at(self, choice: ModelChoice | None = None, **changed: Any) -> OrderPlan:
         """Give the same plan for another cost or rate; what was learned is shared.
 
         Parameters
         ----------
-        choice : ChosenModel, optional
+        choice : ModelChoice, optional
             Which candidate decides; by default the one that decided before. Not with `supply`.
         **changed
             `cost`, and without supply rules `sellout_rate`, as for the constructor.
@@ -523,7 +489,7 @@ class OrderPlan(BaseEstimator):
         if self.supply is None:
             series, day, gap = self.targets_
         else:
-            ahead = self.demand_forecast_.expected
+            ahead = self.expected_
             assert panel.planned is not None
             planned = np.flatnonzero(panel.planned)
             series = np.repeat(planned, ahead.shape[1])
@@ -532,7 +498,7 @@ class OrderPlan(BaseEstimator):
             for level in asked:
                 if self.supply is not None:
                     mean = ahead[series, day - panel.n_days]
-                    values = self.demand_forecast_.distribution.quantile(mean, series, level)
+                    values = self.distribution_.quantile(mean, series, level)
                     values = np.where(mean > 0, values, 0.0)
                 else:
                     rate = None if self.rate_ is None else self.rate_.imposed[0]
@@ -622,7 +588,7 @@ class OrderPlan(BaseEstimator):
         frame = pl.DataFrame(
             {
                 self.schema_.date: pl.Series(np.tile(dates, n_series)).cast(pl.Date),
-                "expected_demand": np.round(self.demand_forecast_.expected.ravel(), 2),
+                "expected_demand": np.round(self.expected_.ravel(), 2),
                 "low": np.round(found.low.ravel(), 2),
                 "middle": np.round(found.middle.ravel(), 2),
                 "high": np.round(found.high.ravel(), 2),
@@ -658,7 +624,7 @@ class OrderPlan(BaseEstimator):
             With the columns of the series and the date: which rows, in which order. By default all.
         drivers : bool, default=False
             Whether usual sales are taken apart as well, into the columns
-            `unmet.planning.panel_models.DRIVERS`: what the series usually sells, and what recent
+            `unmet.planning.candidates.DRIVERS`: what the series usually sells, and what recent
             sales, the weekday, the season, what is known beforehand (prices, promotions), similar
             series and all else add or take away. For trees these are SHAP values, for the linear
             model coefficients times the distance from the mean; the same weekdays before and the
@@ -862,166 +828,70 @@ class OrderPlan(BaseEstimator):
             n_blocks, start = n_blocks - 1, start + self.horizon
         return n_blocks, start
 
-    def _short(self) -> ChosenModel | None:
+    def _short(self) -> ModelChoice | None:
         """Take the simplest model of a past that is too short to compare any; None if it is not."""
         panel, unit = self.panel_, self._unit
         seen = int((~np.isnan(panel.observed)).sum())
         if seen < 2 * MIN_ROWS:
-            return ChosenModel("seasonal", f"{_SIMPLE}: {seen} {unit} are too few to compare.")
+            return ModelChoice("seasonal", f"{_SIMPLE}: {seen} {unit} are too few to compare.")
         if self._held_out()[0] < 1:
             why = f"{panel.n_days} {unit} are too few to hold some out and compare."
-            return ChosenModel("seasonal", f"{_SIMPLE}: {why}")
+            return ModelChoice("seasonal", f"{_SIMPLE}: {why}")
         return None
 
-    def _choose(self) -> ChosenModel:
+    def _choose(self) -> ModelChoice:
         """Compare candidates on the last blocks of days; each learns from what was before all."""
         names, panel, unit = self._names(), self.panel_, self._unit
         if len(names) == 1:
-            return ChosenModel(names[0], f"Orders follow {LABELS[names[0]]}, as asked.")
+            return ModelChoice(names[0], f"Orders follow {LABELS[names[0]]}, as asked.")
         if (short := self._short()) is not None:
             return short
         n_blocks, start = self._held_out()
         training = self._training_set(panel.until(start), most_rows=_BACKTEST_ROWS)
         if training.n_rows < MIN_ROWS:
-            return ChosenModel("seasonal", f"{_SIMPLE}: the past is short.")
-        fitted, left_out = self._fitted(names, training)
-        blocks = [start + block * self.horizon for block in range(n_blocks)]
-        decided: dict[str, list[Array]] = {name: [] for name in names if name in fitted}
-        where: list[tuple[Places, Places]] = []
-        for known in blocks:
-            history = training.continued(panel.until(known))
-            series, day, gap = self._targets(known, panel)
-            kept = ~np.isnan(panel.observed[series, day])
-            series, day, gap = series[kept], day[kept], gap[kept]
-            if not series.size:
-                continue
-            where.append((series, day))
-            found = {
-                name: model.decide(history, series, day, gap)
-                for name, model in fitted.items()
-                if name != "blend"
-            }
-            if "blend" in decided:
-                found["blend"] = 0.5 * (found["linear"] + found["boosted"])
-            for name, each in decided.items():
-                each.append(found[name])
-        if not where:
-            return ChosenModel("seasonal", f"{_SIMPLE}: the last {unit} are empty.")
-        series, day = (np.concatenate(each) for each in zip(*where, strict=True))
-        orders = {name: np.concatenate(each) for name, each in decided.items()}
-        score, censoring_adjusted = self._score(orders, series, day, training.usual_orders(series))
-        return self._told(
-            score, censoring_adjusted, series, n_blocks * self.horizon, tuple(left_out)
-        )
-
-    def _fitted(
-        self, names: Sequence[str], training: TrainingSet
-    ) -> tuple[dict[str, PanelModel], list[str]]:
-        """Candidates that have learned; those whose package is missing are left out."""
-        wanted = [name for name in names if name != "blend"]
-        if "blend" in names:
-            wanted = list(dict.fromkeys([*wanted, "linear", "boosted"]))
-        fitted: dict[str, PanelModel] = {}
-        left_out: list[str] = []
-        for name in wanted:
-            if name == "distribution" and training.panel.n_series > MAX_DISTRIBUTIONS:
-                left_out.append(
-                    f"{LABELS[name].capitalize()} took no part: {training.panel.n_series:,} series "
-                    f"are more than {MAX_DISTRIBUTIONS:,}."
-                )
-                continue
-            try:
-                fitted[name] = self._candidate(name).fit(training)
-            except MissingPackage as error:
-                left_out.append(f"{LABELS[name].capitalize()} took no part: {error}")
-        if "blend" in names and {"linear", "boosted"} <= fitted.keys():
-            fitted["blend"] = self._candidate("blend")
-        return fitted, left_out
-
-    def _candidate(self, name: str) -> PanelModel:
-        return PanelModel(name, self._sales_cost, self.random_state, self.n_jobs)
-
-    def _targets(self, known: int, panel: Panel) -> tuple[Places, Places, Places]:
-        """Series, days and gaps of one block, decided when so many days were known."""
-        first = known + self.lead_time
-        series = np.repeat(np.arange(panel.n_series), self.horizon)
-        day = np.tile(np.arange(first, first + self.horizon), panel.n_series)
-        return series, day, day - known + 1
-
-    def _score(
-        self, orders: Mapping[str, Array], series: Places, day: Places, usual: Array | None
-    ) -> tuple[CensoredCost, bool]:
-        """Evaluate candidates on days held out; sold-out days are weighed for where known.
-
-        Orders of the past followed habits of each series, so that what it sold when it sold out is
-        what says how far they reached.
-        """
-        panel = self.panel_
+            return ModelChoice("seasonal", f"{_SIMPLE}: the past is short.")
+        # states look back only, so that one history serves all blocks
+        history, _ = training.continued(panel)
+        blocks = [self._targets(start + block * self.horizon) for block in range(n_blocks)]
+        series, day, gap = (np.concatenate(each) for each in zip(*blocks, strict=True))
+        kept = ~np.isnan(panel.observed[series, day])
+        series, day, gap = series[kept], day[kept], gap[kept]
+        if not series.size:
+            return ModelChoice("seasonal", f"{_SIMPLE}: the last {unit} are empty.")
+        cost, where = self._sales_cost, (series, day, gap)
+        orders, left_out = decide_held_out(names, cost, training, history, where, self.n_jobs)
+        observed, flags, level = panel.observed[series, day], None, training.usual_orders(series)
         if panel.drawn is not None:  # evaluated on what the hours say was asked for
-            n_draws = panel.drawn.shape[0]
-            asked = panel.drawn[:, series, day].ravel()
-            often = {name: np.tile(each, n_draws) for name, each in orders.items()}
-            groups = np.tile(series, n_draws) if np.unique(series).size >= 10 else None
-            return censored_cost(
-                self.cost_, often, asked, np.zeros(asked.size), groups=groups
-            ), True
-        observed = panel.observed[series, day]
-        groups = series if np.unique(series).size >= 10 else None
-        if panel.hidden is not None:
+            n_draws, level = panel.drawn.shape[0], None
+            observed, series = panel.drawn[:, series, day].ravel(), np.tile(series, n_draws)
+            flags = np.zeros(observed.size)
+            orders = {name: np.tile(each, n_draws) for name, each in orders.items()}
+        elif panel.hidden is not None:
+            # orders of the past followed habits of each series: what it sold when it sold out
             flags = panel.hidden[series, day]
-            told = float(np.mean(~np.isnan(flags)))
-            if told >= _MOSTLY_KNOWN and (flags == 0.0).sum() >= _MIN_SEEN:
-                try:
-                    found = censored_cost(
-                        self.cost_, orders, observed, flags, level=usual, groups=groups
-                    )
-                    return found, bool((flags == 1.0).any())
-                except InvalidInput:
-                    pass  # too few rows are known enough: evaluated on sales, which is said
-        seen = np.zeros(observed.size)
-        return censored_cost(self._sales_cost, orders, observed, seen, groups=groups), False
-
-    def _told(
-        self,
-        score: CensoredCost,
-        censoring_adjusted: bool,
-        series: Places,
-        n_days: int,
-        left_out: tuple[str, ...],
-    ) -> ChosenModel:
-        """Say which candidate it is, by how much, and what it costs for slow and fast sellers."""
-        ordered = sorted(score.cost, key=score.cost.__getitem__)
-        best = ordered[0]
-        panel = self.panel_
-        series = np.tile(series, score.weight.size // series.size)
+        score, adjusted = score_decisions(
+            self.cost_, orders, observed, flags, series=series, level=level, sales_cost=cost
+        )
         with np.errstate(invalid="ignore"):
-            level = np.nansum(panel.observed, axis=1) / (~np.isnan(panel.observed)).sum(axis=1)
-        place = np.argsort(np.argsort(np.nan_to_num(level), kind="stable"), kind="stable")
-        third = (3 * place // max(level.size, 1)) if level.size >= 9 else np.ones_like(place)
-        groups: dict[str, dict[str, float]] = {}
-        for number, name in enumerate(_VOLUMES):
-            rows = (third[series] == number) & (score.weight > 0)
-            if level.size >= 9 and rows.any():
-                share = score.weight[rows] / score.weight[rows].sum()
-                groups[name] = {
-                    each: float(share @ score.per_row[each][rows]) for each in score.cost
-                }
-        why = (
-            f"Orders follow {LABELS[best]}: on the last {n_days} {self._unit}, which it had not "
-            f"seen, {_less(score.cost, best, ordered[1])}"
+            volume = np.nansum(panel.observed, axis=1) / (~np.isnan(panel.observed)).sum(axis=1)
+        n_days = n_blocks * self.horizon
+        return choose_model(
+            score.cost,
+            LABELS,
+            f"on the last {n_days} {unit}, which it had not seen",
+            groups=by_volume(score, volume, series),
+            n_rows=score.n_known,
+            n_days=n_days,
+            censoring_adjusted=adjusted or panel.drawn is not None,
+            left_out=tuple(left_out),
         )
-        if "seasonal" in score.cost and ordered[1] != "seasonal" != best:
-            why += f", and {_less(score.cost, best, 'seasonal')}"
-        return ChosenModel(
-            best,
-            why + ".",
-            dict(score.cost),
-            groups,
-            score.n_known,
-            n_days,
-            censoring_adjusted,
-            left_out,
-        )
+
+    def _targets(self, known: int) -> tuple[Places, Places, Places]:
+        """Series, days and gaps of one block, decided when so many days were known."""
+        first, n_series = known + self.lead_time, self.panel_.n_series
+        series = np.repeat(np.arange(n_series), self.horizon)
+        day = np.tile(np.arange(first, first + self.horizon), n_series)
+        return series, day, day - known + 1
 
     # --- Orders of the coming days.
 
@@ -1039,7 +909,7 @@ class OrderPlan(BaseEstimator):
         middle = Newsvendor.at_level(0.5)
         self._median = self._fit_model(name, not impute, middle)
         tell(4, 5, "deciding")
-        series, day, gap = self._targets(panel.n_days, panel)
+        series, day, gap = self._targets(panel.n_days)
         open_days = panel.open_weekdays[day % panel.open_weekdays.size]
         if not open_days.all():
             self.notes_ += ("Weekdays on which nothing was ever sold have no orders.",)
@@ -1150,20 +1020,21 @@ class OrderPlan(BaseEstimator):
         """Learn what demand to expect, draw paths of it, and order."""
         panel = self.panel_
         tell(1, 5, "learning what to expect")
-        model = DemandModel(
+        forecast = DemandForecast(
             ahead,
+            MEANS if self.model == "auto" else self._names(),
             seasons=panel.tells_seasons,
             country=self.country,
             seed=self.random_state,
             n_jobs=self.n_jobs,
-        )
-        self.demand_forecast_: DemandForecast = model.fit(panel).ahead()
-        self._memo["training", True] = model.training
-        self._imputed = model.training.demand[panel.imputed] if model.training.imputed else None
+        ).fit(panel)
+        self.choice_, self.distribution_ = forecast.choice_, forecast.distribution_
+        self.expected_ = expected = forecast.expected()
+        training = self._memo["training", True] = forecast.training_
+        self._imputed = training.demand[panel.imputed] if training.imputed else None
         covers = self.rules_.whole("lead_time", panel.n_series) + self.rules_.whole(
             "review", panel.n_series
         )
-        expected = self.demand_forecast_.expected
         assert panel.planned is not None
         covered = (np.arange(ahead) < covers[:, None]) & panel.planned[:, None]
         series, period = np.nonzero(covered)
@@ -1179,14 +1050,14 @@ class OrderPlan(BaseEstimator):
     def _closed(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Coming periods on whose weekday nothing was ever sold."""
         panel = self.panel_
-        days = panel.n_days + np.arange(self.demand_forecast_.expected.shape[1])
+        days = panel.n_days + np.arange(self.expected_.shape[1])
         return np.asarray(~panel.open_weekdays[days % panel.open_weekdays.size])
 
     def _paths(self) -> Array:
         """Paths of demand; a plan that was loaded draws them when they are needed."""
         if "paths" not in self._memo:
             with one_blas_thread():
-                drawn = self.demand_forecast_.paths(_N_PATHS, seed=self.random_state)
+                drawn = self.distribution_.draw(self.expected_, _N_PATHS, seed=self.random_state)
             drawn[:, :, self._closed] = 0.0
             self._memo["paths"] = drawn
         paths: Array = self._memo["paths"]
@@ -1211,7 +1082,7 @@ class OrderPlan(BaseEstimator):
         """What `orders` gives."""
         if self.supply is None:
             return self._orders
-        expected = self.demand_forecast_.expected
+        expected = self.expected_
         return self._keyed(
             replenishment.order_table(
                 self.replenishment_, self.panel_, self.rules_, self.state_, expected
@@ -1221,35 +1092,20 @@ class OrderPlan(BaseEstimator):
     def in_words(self) -> str:
         """Say what was found, in a few sentences."""
         check_is_fitted(self, "replenishment_")
-        orders, forecast = self.order_table_, self.demand_forecast_
+        orders = self.order_table_
         total, ordered = float(orders["order"].sum()), int((orders["order"] > 0).sum())
         said = [f"{total:,.0f} units for {ordered:,} of {orders.height:,} series."]
         soon = int(orders["runs_empty"].is_not_null().sum())
         if soon:
-            ahead = forecast.expected.shape[1]
-            within = (
-                f"within {ahead} {self._unit}" if ahead > 1 else f"in the next {self._unit[:-1]}"
-            )
+            ahead, unit = self.expected_.shape[1], self._unit
+            within = f"within {ahead} {unit}" if ahead > 1 else f"in the next {unit[:-1]}"
             said.append(
                 f"{soon:,} series {'is' if soon == 1 else 'are'} likely to run empty {within} if "
                 "no other order follows."
             )
-        follows = f"Expected demand follows {FORECASTS[forecast.model]}"
-        if forecast.model != "usual" and forecast.error:
-            less = 1 - forecast.error[forecast.model] / forecast.error["usual"]
-            if less >= 0.005:
-                follows += f", which missed {less:.0%} less than what is usual"
-        return " ".join([*said, f"{follows}."])
+        return " ".join([*said, self.choice_.why])
 
 
 def _observed(level: float, rate: float) -> float:
     """Level of sales at which demand has its quantile at a level, if so many days sold out."""
     return min(float(SelloutProfile.of(rate).observed_level(level)), _HIGHEST)
-
-
-def _less(cost: Mapping[str, float], best: str, other: str) -> str:
-    """How much less the best costs than another one, in words."""
-    if cost[other] <= 0:
-        return f"it costs as much as {LABELS[other]}"
-    share = 1.0 - cost[best] / cost[other]
-    return f"it costs {share:.1%} less than {LABELS[other]}"

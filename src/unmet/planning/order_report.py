@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
+from unmet.evaluation.backtest import ModelChoice
+from unmet.planning.candidates import LABELS
 from unmet.planning.decision_report import ITEM_MARK, ReportData, versions
-from unmet.planning.demand_forecast import LABELS as FORECASTS
-from unmet.planning.order_plan import ChosenModel, OrderPlan
-from unmet.planning.panel_models import LABELS
+from unmet.planning.order_plan import OrderPlan
 from unmet.tables.panel import Places
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class OrderReportData(ReportData):
 
     Attributes
     ----------
-    choice : ChosenModel
+    choice : ModelChoice
     parts : mapping of str to float
         Sums of usual sales, hidden demand and safety over all orders.
     ends : pair of float, or None
@@ -63,7 +63,7 @@ class OrderReportData(ReportData):
         What changing orders has cost or saved; empty where none were.
     """
 
-    choice: ChosenModel
+    choice: ModelChoice
     parts: Mapping[str, float]
     n_series: int
     unit: str = "day"
@@ -368,7 +368,7 @@ class ReplenishmentReportData(ReportData):
     n_periods: int
     unit: str
     missed: dict[str, float] = field(default_factory=dict)
-    model: str = "usual"
+    model: str = "seasonal"
     overrides: str = ""
     aim: str = ""
 
@@ -426,7 +426,7 @@ def replenishment_report_data(
     places = order_table["\0place"].to_numpy()
     names = pl.Series("item", [item_name(plan, int(each)) for each in places], dtype=pl.String)
     shown = order_table.drop("\0place", *schema.series).insert_column(0, names)
-    most = _room(kept.size, plan.demand_forecast_.expected.shape[1]) if most is None else most
+    most = _room(kept.size, plan.expected_.shape[1]) if most is None else most
     unit = "day" if panel.step == 1 else "week"
     shared = _shared(plan, notes, currency, evaluated=plan.costs_are_money)
     return ReplenishmentReportData(
@@ -444,7 +444,7 @@ def replenishment_report_data(
             "unmet demand": f"is {supply.unmet}",
             **({} if supply.lasting else {"shelf life": _said(supply.shelf_life, unit)}),
             "aim": _replenishment_aim(plan),
-            "expected demand": FORECASTS[plan.demand_forecast_.model],
+            "expected demand": LABELS[plan.choice_.model],
         },
         series=("item",),
         history=histories(plan, np.sort(places[:most]), None if most > places.size else _MANY_DAYS),
@@ -455,9 +455,9 @@ def replenishment_report_data(
         },
         n_ordered=int((shown["order"] > 0).sum()),
         n_empty=int(shown["runs_empty"].is_not_null().sum()),
-        n_periods=plan.demand_forecast_.expected.shape[1],
-        missed=dict(plan.demand_forecast_.error),
-        model=plan.demand_forecast_.model,
+        n_periods=plan.expected_.shape[1],
+        missed=dict(plan.choice_.cost),
+        model=plan.choice_.model,
         aim=_replenishment_aim(plan),
     )
 
@@ -506,7 +506,7 @@ def _replenishment_aim(plan: OrderPlan) -> str:
 
 def _ahead(plan: OrderPlan, shown: polars.DataFrame, places: Places) -> list[StockAhead]:
     panel, found = plan.panel_, plan.replenishment_
-    n_periods = min(plan.demand_forecast_.expected.shape[1], _MAX_PERIODS)
+    n_periods = min(plan.expected_.shape[1], _MAX_PERIODS)
     dates = panel.date(panel.n_days + np.arange(n_periods)).astype(object).tolist()
     arrivals = plan.state_.arrivals(n_periods)
     lead = plan.rules_.whole("lead_time", panel.n_series)
@@ -527,7 +527,7 @@ def _ahead(plan: OrderPlan, shown: polars.DataFrame, places: Places) -> list[Sto
             expected=float(row["expected_demand"]),
             runs_empty=row["runs_empty"],
             dates=dates,
-            demand=of(plan.demand_forecast_.expected, place),
+            demand=of(plan.expected_, place),
             low=of(ahead.low, place),
             middle=of(ahead.middle, place),
             high=of(ahead.high, place),

@@ -17,8 +17,8 @@ from unmet.censoring.model import CensoringModel
 from unmet.censoring.order_rule import OrderRuleDetection
 from unmet.costs import Newsvendor
 from unmet.errors import UnmetError
+from unmet.planning.candidates import VIEWS, LineColumns
 from unmet.planning.history import History
-from unmet.planning.panel_models import VIEWS, LineColumns
 from unmet.rows import Rows
 from unmet.tables.panel import Panel, Places
 

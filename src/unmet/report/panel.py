@@ -13,8 +13,8 @@ from math import nan
 from typing import TYPE_CHECKING, cast
 
 from unmet.censoring.text import number, percent
+from unmet.planning.candidates import LABELS
 from unmet.planning.order_report import MAX_ITEMS, PARTS, OrderReportData
-from unmet.planning.panel_models import LABELS
 from unmet.report.charts import Item, item_chart, item_names, items_of
 from unmet.report.drawing import Bar, bars, figure
 from unmet.report.html import (

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from unmet.censoring.plots import Chart
 from unmet.censoring.text import number, percent
-from unmet.planning.demand_forecast import LABELS
+from unmet.planning.candidates import LABELS
 from unmet.planning.order_report import ReplenishmentReportData, StockAhead
 from unmet.report.charts import Item, day_label, is_few, items_of, stock_charts
 from unmet.report.drawing import Bar, bars, figure
@@ -210,11 +210,13 @@ def _why(content: ReplenishmentReportData) -> Html:
     said = f"Expected demand follows {LABELS[content.model]}."
     if len(missed) < 2:
         return joined([*parts, element("p", said)])
-    usual = missed["usual"]
+    usual = missed["seasonal"]
     shown = []
     for name, error in sorted(missed.items(), key=lambda each: each[1]):
         share = error / usual - 1.0 if usual > 0 else 0.0
-        than = "" if name == "usual" else f"{percent(abs(share))} {'less' if share < 0 else 'more'}"
+        than = (
+            "" if name == "seasonal" else f"{percent(abs(share))} {'less' if share < 0 else 'more'}"
+        )
         shown.append(Bar(capital(LABELS[name]), than, error, ours=name == content.model))
     how = "Less and more are against what is usual."
     drawn = bars(

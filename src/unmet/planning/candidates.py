@@ -13,6 +13,7 @@ those of units.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -21,9 +22,10 @@ from sklearn.base import BaseEstimator
 
 from unmet.arrays import Array
 from unmet.censoring.panel import PanelDistribution
-from unmet.costs import Cost, Newsvendor, SquaredError
-from unmet.errors import InvalidInput, Unsupported
+from unmet.costs import Newsvendor, SquaredError
+from unmet.errors import InvalidInput, MissingPackage, Unsupported
 from unmet.estimators import BoostedDecision, LinearDecision, NeuralDecision
+from unmet.evaluation.backtest import ModelChoice, choose_model
 from unmet.inventory import DemandDistribution
 from unmet.planning.history import DRAWN, SAME_DAYS, History, Single, at
 from unmet.rows import Rows
@@ -40,6 +42,10 @@ LABELS = {
     "blend": "the mean of the linear model and the trees",
 }
 """What readers are told of each candidate."""
+MEANS = ("seasonal", "linear", "boosted", "blend")
+"""Candidates for expected demand."""
+TREES = 150
+"""Boosted trees."""
 
 MAX_ROWS = 600_000
 """Rows that a model learns from at most, drawn at random: more are slower and hardly better."""
@@ -139,37 +145,26 @@ class TrainingSet:
         """History of a panel with the same features as here."""
         return History(panel, demand, seasons=self.seasons, country=self.country)
 
-    def continued(self, panel: Panel) -> History:
-        """History of the same series some days later, imputed by the same distribution."""
-        return self._later(panel, drawn=False)[0]
-
-    def continued_and_drawn(self, panel: Panel) -> tuple[History, Array]:
+    def continued(self, panel: Panel) -> tuple[History, Array]:
         """Give the history of the same series some days later, and their demand.
 
-        Of that, what sold-out days hid is drawn, not expected: the mean of a distribution has no
-        spread, and who learns how demand spreads needs values of it.
+        Sold-out days are imputed by the same distribution. In the history they have what is
+        expected of them; in the demand one drawn value, since a mean has no spread.
         """
-        return self._later(panel, drawn=True)
-
-    def _later(self, panel: Panel, *, drawn: bool) -> tuple[History, Array]:
-        """Look back on later days once, for what is expected of sold-out ones and what is drawn."""
         if self._by_hours and panel.drawn is not None:
             return self.look_back(panel, panel.drawn.mean(axis=0)), panel.drawn[0]
         plain = self.look_back(panel, None)
         if self.distribution is None or panel.hidden is None:
             return plain, panel.observed
         series, day = np.nonzero(panel.hidden == 1.0)
-        n_days = self.panel.n_days
-        first = int(self._cells[1].min()) if drawn else n_days
-        late = day >= first
-        series, day = series[late], day[late]
+        late = day >= int(self._cells[1].min())
+        series, day, n_days = series[late], day[late], self.panel.n_days
         expected, values = panel.observed.copy(), panel.observed.copy()
         expected[:, :n_days] = self.demand
         if series.size:
             sold = panel.observed[series, day]
             columns, level = self._distribution_rows(plain, series, day)
-            if drawn:
-                values[series, day] = self._drawn(self.distribution, columns, level, sold)[:, 0]
+            values[series, day] = self._drawn(self.distribution, columns, level, sold)[:, 0]
             new = day >= n_days  # days before are imputed already
             if new.any():
                 imputed = self._drawn(self.distribution, columns[new], level[new], sold[new])
@@ -421,59 +416,26 @@ class LineColumns:
         return np.column_stack(columns) if columns else np.zeros((len(features), 1))
 
 
-def grow_trees(
-    training: TrainingSet,
-    cost: Cost,
-    *,
-    max_iter: int,
-    learning_rate: float,
-    smallest_leaf: int,
-    n_jobs: int | None,
-    random_state: int,
-) -> BoostedDecision:
-    """Grow trees on all features of the training; many rows let them be larger.
-
-    Parameters
-    ----------
-    training : TrainingSet
-    cost : Cost
-    max_iter : int
-    learning_rate : float
-    smallest_leaf : int
-        Rows of a leaf, where rows are not many.
-    n_jobs : int or None
-    random_state : int
-    """
-    many = training.n_rows > 100_000
-    places = [training.history.names_.index(name) for name in training.history.categories_]
-    return BoostedDecision(
-        cost,
-        max_iter=max_iter,
-        learning_rate=learning_rate,
-        max_leaf_nodes=31 if many else 15,
-        min_samples_leaf=200 if many else smallest_leaf,
-        max_features=0.3,
-        categorical_features=places or None,
-        n_jobs=n_jobs,
-        random_state=random_state,
-    ).fit(training.features, training.value, sample_weight=training.weight)
-
-
 class PanelModel(BaseEstimator):
     """One candidate: learns from `TrainingSet`, decides for any rows.
 
     Parameters
     ----------
     name : str
-        One of `CANDIDATES`.
-    cost : Newsvendor
+        One of `CANDIDATES`; of `MEANS` where the cost is `SquaredError`.
+    cost : Newsvendor or SquaredError
+        With the latter, decisions are what is expected.
     random_state : int, default=0
     n_jobs : int, default=None
         Threads of trees.
     """
 
     def __init__(
-        self, name: str, cost: Newsvendor, random_state: int = 0, n_jobs: int | None = None
+        self,
+        name: str,
+        cost: Newsvendor | SquaredError,
+        random_state: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.name = name
         self.cost = cost
@@ -488,7 +450,8 @@ class PanelModel(BaseEstimator):
                 for each in ("linear", "boosted")
             ]
         elif self.name == "seasonal":
-            self.spread_ = training.spread()
+            self.spread_ = None if self.of_mean else training.spread()
+            self.short_ = training.n_rows < MIN_ROWS
         else:
             if training.n_rows < MIN_ROWS:
                 raise InvalidInput(
@@ -499,25 +462,49 @@ class PanelModel(BaseEstimator):
         self.fitted_ = True
         return self
 
-    def decide(self, history: History, series: Places, day: Places, gap: Places) -> Array:
-        """Orders in units, not rounded."""
-        if self.name == "blend":
-            both = [each.decide(history, series, day, gap) for each in self.parts_]
-            return np.asarray(np.mean(both, axis=0))
-        if self.name == "seasonal":
-            share = float(np.mean(self.cost.level))
-            return same_weekdays(history, series, day, gap, share, self.spread_)
-        features, level = history.rows(series, day, gap)
-        return np.maximum(self._shares(features, series), 0.0) * level
+    @property
+    def of_mean(self) -> bool:
+        """Whether decisions are what is expected."""
+        return isinstance(self.cost, SquaredError)
 
-    def _shares(self, features: Single, series: Places) -> Array:
-        if self.name == "boosted":
-            found: Array = self.model_.predict(features)
+    @property
+    def level(self) -> float:
+        """Level of the quantile that is decided for."""
+        assert isinstance(self.cost, Newsvendor)
+        return float(np.mean(self.cost.level))
+
+    def decide(
+        self,
+        history: History,
+        series: Places,
+        day: Places,
+        gap: Places,
+        rows: tuple[Single, Array] | None = None,
+    ) -> Array:
+        """Orders in units, not rounded; `rows` are those of the history, where they are known."""
+        if self.name == "blend":
+            both = [each.decide(history, series, day, gap, rows) for each in self.parts_]
+            return np.asarray(np.mean(both, axis=0))
+        if self.name == "seasonal" and self.spread_ is not None:
+            return same_weekdays(history, series, day, gap, self.level, self.spread_)
+        if self.name == "seasonal" and self.short_:
+            return _usual(history, series, day, gap)
+        features, level = history.rows(series, day, gap) if rows is None else rows
+        share = self._shares(features, history, series)
+        # nothing is expected to be more than twenty times the level
+        return np.clip(share, 0.0, 20.0 if self.of_mean else None) * level
+
+    def _shares(self, features: Single, history: History, series: Places) -> Array:
+        if self.name == "seasonal":
+            usual = features[:, history.names_.index("usual")]
+            found: Array = np.nan_to_num(usual.astype(np.float64), nan=1.0)
+        elif self.name == "boosted":
+            found = self.model_.predict(features)
         elif self.name in ("linear", "neural"):
             found = self.model_.predict(self.columns_.transform(features))
         else:
             group = np.where(self.seen_[series], series, -1)
-            quantile = float(np.mean(self.cost.level))
+            quantile = self.level
             rows = self.columns_.transform(features)
             found = self.distribution_.of(rows, group).truth(quantile)
         return found
@@ -526,7 +513,9 @@ class PanelModel(BaseEstimator):
         self.columns_ = LineColumns(training.history).fit(training.features)
         X = self.columns_.transform(training.features)
         self.middle_ = np.average(X, axis=0, weights=training.weight)
-        self.model_: Any = LinearDecision(self.cost).fit(
+        # columns of a history are alike, which means need a penalty for
+        penalty: dict[str, Any] = {"penalty": "l2", "strength": 1e-3} if self.of_mean else {}
+        self.model_: Any = LinearDecision(self.cost, **penalty).fit(
             X, training.value, sample_weight=training.weight
         )
 
@@ -551,15 +540,20 @@ class PanelModel(BaseEstimator):
         )
 
     def _fit_boosted(self, training: TrainingSet) -> None:
-        self.model_ = grow_trees(
-            training,
+        """Grow trees on all features; many rows let them be larger."""
+        many = training.n_rows > 100_000
+        places = [training.history.names_.index(name) for name in training.history.categories_]
+        self.model_ = BoostedDecision(
             self.cost,
-            max_iter=150,
+            max_iter=TREES,
             learning_rate=0.05,
-            smallest_leaf=100,
+            max_leaf_nodes=31 if many else 15,
+            min_samples_leaf=200 if many else 100,
+            max_features=0.3,
+            categorical_features=places or None,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
-        )
+        ).fit(training.features, training.value, sample_weight=training.weight)
 
     def _fit_distribution(self, training: TrainingSet) -> None:
         """One view of each day: values that were drawn are as good as seen."""
@@ -581,6 +575,16 @@ class PanelModel(BaseEstimator):
         )
 
 
+def _usual(history: History, series: Places, day: Places, gap: Places) -> Array:
+    """Level and weekday of each row, as they were known then."""
+    state = np.maximum(day - gap + 1, 0)
+    found = np.empty(series.size)
+    for known in np.unique(state):
+        rows = state == known
+        found[rows] = history.usual(int(known))[0][series[rows], day[rows] % history.cycle]
+    return found
+
+
 def same_weekdays(
     history: History,
     series: Places,
@@ -598,13 +602,173 @@ def same_weekdays(
     back = history.cycle * np.arange(SAME_DAYS)[:, None]
     same = np.sort(at(history.demand, series, last - back), axis=0)
     found = same[max(int(np.ceil(level * SAME_DAYS)) - 1, 0)]
-    state = np.maximum(day - gap + 1, 0)
     few = np.isnan(same[-1])  # NaN come last
-    for known in np.unique(state[few]):
-        rows = few & (state == known)
-        expected = history.usual(int(known))[0][series[rows], day[rows] % history.cycle]
-        found[rows] = spread.quantile(expected, series[rows], level)
+    expected = _usual(history, series[few], day[few], gap[few])
+    found[few] = spread.quantile(expected, series[few], level)
     return np.asarray(found)
+
+
+# --- Candidates on days held out, and expected demand.
+
+
+def decide_held_out(
+    names: Sequence[str],
+    cost: Newsvendor | SquaredError,
+    training: TrainingSet,
+    history: History,
+    where: tuple[Places, Places, Places],
+    n_jobs: int | None,
+) -> tuple[dict[str, Array], list[str]]:
+    """Let candidates learn from a training set and decide for later rows.
+
+    Returns
+    -------
+    decisions : dict from str to ndarray of shape (n_rows,)
+    left_out : list of str
+        Sentences on those that could not take part.
+    """
+    wanted = [name for name in names if name != "blend"]
+    if "blend" in names:
+        wanted = list(dict.fromkeys([*wanted, "linear", "boosted"]))
+    rows, n_series = history.rows(*where), training.panel.n_series
+    found: dict[str, Array] = {}
+    left_out: list[str] = []
+    for name in wanted:
+        label = LABELS[name].capitalize()
+        if name == "distribution" and n_series > MAX_DISTRIBUTIONS:
+            left_out.append(
+                f"{label} took no part: {n_series:,} series are more than {MAX_DISTRIBUTIONS:,}."
+            )
+            continue
+        try:
+            model = PanelModel(name, cost, training.seed, n_jobs).fit(training)
+        except MissingPackage as error:
+            left_out.append(f"{label} took no part: {error}")
+            continue
+        found[name] = model.decide(history, *where, rows)
+    if "blend" in names and {"linear", "boosted"} <= found.keys():
+        found["blend"] = 0.5 * (found["linear"] + found["boosted"])
+    return {name: found[name] for name in names if name in found}, left_out
+
+
+class DemandForecast:
+    """Expected demand of coming periods and how it spreads: learned once, asked as periods pass.
+
+    Orders with a lead time need demand of several periods together. Candidates for its mean are
+    compared on the last part of the panel; the errors of the best one there, which it had not
+    seen, say how demand spreads and how far one miss goes with the next (`DemandDistribution`).
+
+    Parameters
+    ----------
+    n_periods : int
+        How far ahead.
+    model : str or sequence of str, default="auto"
+        Of `MEANS`.
+    seasons, country : as for `History`
+    seed : int, default=0
+    n_jobs : int, optional
+        Threads of boosted trees.
+
+    Attributes
+    ----------
+    choice_ : ModelChoice
+        Its cost is how far each candidate missed demand until the horizon, held out.
+    distribution_ : DemandDistribution
+    training_ : TrainingSet
+    """
+
+    def __init__(
+        self,
+        n_periods: int,
+        model: str | Sequence[str] = "auto",
+        *,
+        seasons: bool = False,
+        country: str | None = None,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_periods, self.seed, self.n_jobs = n_periods, seed, n_jobs
+        self.names = MEANS if model == "auto" else (model,) if isinstance(model, str) else model
+        self._words: dict[str, Any] = {"seasons": seasons, "country": country, "seed": seed}
+
+    def fit(self, panel: Panel) -> Self:
+        """Compare candidates on the last part of a panel, and learn the best of them on all."""
+        follows = "Expected demand follows"
+        n_series, n_periods = panel.n_series, self.n_periods
+        # at most the last 30% of the periods, and 12 to learn from; 200,000 forecasts are enough
+        start, last = max(int(0.7 * panel.n_days), 12), panel.n_days - n_periods
+        count = min(max(200_000 // (n_series * n_periods), 4), 60, max(last - start + 1, 0))
+        origins = np.unique(np.linspace(start, last, count).astype(np.intp))
+        self.training_ = self._training(panel)
+        short = f"{follows} {LABELS['seasonal']}: the past is too short to compare."
+        self.choice_ = ModelChoice("seasonal", short)
+        before = self._training(panel.until(int(origins[0]))) if origins.size else None
+        if before is None or before.n_rows < MIN_ROWS:
+            self.distribution_ = self.training_.spread()
+        else:
+            history, truth = before.continued(panel)
+            series, origin, ahead = (
+                each.ravel()
+                for each in np.meshgrid(
+                    np.arange(n_series), origins, np.arange(n_periods), indexing="ij"
+                )
+            )
+            where = series, origin + ahead, ahead + 1
+            found, left_out = decide_held_out(
+                self.names, SquaredError(), before, history, where, self.n_jobs
+            )
+            shape = (n_series, origins.size, n_periods)
+            came = truth[series, origin + ahead].reshape(shape)
+            level = history.rows(*where)[1].reshape(shape)[..., 0]
+            expected = {name: each.reshape(shape) for name, each in found.items()}
+            self.choice_ = choose_model(
+                {name: _miss(each, came, level) for name, each in expected.items()},
+                LABELS,
+                "on periods that it had not seen",
+                follows=follows,
+                costs="misses",
+                n_rows=series.size,
+                left_out=tuple(left_out),
+            )
+            seen = panel.observed[~np.isnan(panel.observed)]
+            counted = bool((seen == np.round(seen)).all())
+            best = expected[self.choice_.model]
+            self.distribution_ = DemandDistribution.fit(best, came, counted=counted)
+        model = PanelModel(self.choice_.model, SquaredError(), self.seed, self.n_jobs)
+        self._model = model.fit(self.training_)
+        self._model.short_ = not self.choice_.scored
+        return self
+
+    def _training(self, panel: Panel) -> TrainingSet:
+        return TrainingSet(panel, self.n_periods, 0, most_rows=100_000, **self._words)
+
+    def expected(self, panel: Panel | None = None) -> Array:
+        """Give expected demand from the end of the panel, or of the same series later on.
+
+        Returns
+        -------
+        ndarray of shape (n_series, n_periods)
+        """
+        now = self.training_.panel if panel is None else panel
+        history = self.training_.history if panel is None else self.training_.continued(panel)[0]
+        series = np.repeat(np.arange(now.n_series), self.n_periods)
+        ahead = np.tile(np.arange(self.n_periods), now.n_series)
+        found = self._model.decide(history, series, now.n_days + ahead, ahead + 1)
+        return np.asarray(found.reshape(now.n_series, self.n_periods))
+
+
+def _miss(expected: Array, truth: Array, level: Array) -> float:
+    """Miss of demand until the horizon: its mean size in units, and its mean against the noise.
+
+    Units are what costs money, and few fast sellers have most of them; against the noise that
+    counts of its level have, every series weighs the same. The product of the two needs no choice.
+    """
+    known = ~np.isnan(truth)
+    miss = np.abs(np.where(known, truth - expected, 0.0).sum(axis=2))
+    count = known.sum(axis=2)
+    there = count > 0
+    noise = np.sqrt(np.maximum(level * count, 1e-300))
+    return float(np.sqrt(miss[there].mean() * (miss[there] / noise[there]).mean()))
 
 
 # --- What moves the usual sales of a day: contributions of groups of features, in units.
