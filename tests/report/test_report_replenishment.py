@@ -106,7 +106,7 @@ def test_each_item_has_its_stock_to_come(plan, page):
 
 def test_what_changing_orders_was_worth(plan, page):
     assert str(plan.overrides_) in page.one("section", id="costs").text
-    assert "Of 1 changed order 1 is over" in str(plan.overrides_)
+    assert "Changed orders: 1, of which 1 are over" in str(plan.overrides_)
     assert "a unit left over costs 0.2 each day" in page.one("section", id="costs").text
 
 
