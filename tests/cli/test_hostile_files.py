@@ -1,7 +1,7 @@
-"""Files that mean harm or were harmed: a table or one sentence, in bounded time, nothing left over.
+"""Files that were harmed: a table or one sentence, nothing left over.
 
-What is read: bombs, files cut short, flipped bits, other encodings, NUL bytes, lines without end.
-What is written: full disks, devices, links, two writers at once, cells that begin like a formula.
+What is read: files cut short, flipped bits, other encodings, NUL bytes.
+What is written: full disks, devices, links, two writers at once.
 """
 
 from __future__ import annotations
@@ -9,24 +9,19 @@ from __future__ import annotations
 import gzip
 import os
 import random
-import re
 import subprocess
 import sys
 import threading
-import time
-import zipfile
 from functools import partial
 
 import numpy as np
 import polars as pl
 import pytest
 
-from unmet import Newsvendor
 from unmet.cli.main import run
 from unmet.errors import FileFailure, InvalidInput, UnmetError
-from unmet.files import read_gzip, write_content
-from unmet.planning import OrderPlan, read_table
-from unmet.tables.dialect import Dialect, as_bytes
+from unmet.files import write_content
+from unmet.planning import read_table
 from unmet.tables.reading import read_file, write_excel
 
 pytest.importorskip("skops")
@@ -47,107 +42,6 @@ def table(n_rows=40):
     )
 
 
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hostile")
-    wide = pl.DataFrame({f"c{k}": [k, k] for k in range(5000)})
-    wide.write_csv(folder / "wide.csv")
-    wide.write_parquet(folder / "wide.parquet")
-    same = pl.DataFrame({"price": np.ones(2_000_000, dtype=np.int8)})
-    same.write_parquet(folder / "rows.parquet")
-    (folder / "line.csv").write_bytes(b"price,kind," * 200_000)
-    return folder
-
-
-# --- Reading: bombs and tables that are none.
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("wide.csv", "must have at most 2,000 columns, got 5,000: a table has one row for each"),
-        ("line.csv", "must be lines of text, the first of at most 1 MB, got no end of a line"),
-    ],
-)
-def test_files_that_are_too_much_are_refused_at_once(hostile, capsys, name, sentence):
-    begun = time.process_time()
-    assert run(["fit", str(hostile / name), *FIT]) == 2
-    assert time.process_time() - begun < 1.5
-    said = capsys.readouterr().err
-    assert said.startswith(f"unmet: {hostile / name} {sentence}")
-    assert said.count("\n") == 1
-
-
-def workbook(path, *sheets):
-    """A workbook of sheets, each written as its cells are in the archive."""
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    named = [f'<sheet name="S{n}" sheetId="{n}" r:id="k{n}"/>' for n, _ in enumerate(sheets, 1)]
-    links = [
-        f'<Relationship Id="k{n}" Type="{office}/worksheet" Target="worksheets/part{n}.xml"/>'
-        for n, _ in enumerate(sheets, 1)
-    ]
-    strings = f'<Relationship Id="s" Type="{office}/sharedStrings" Target="sharedStrings.xml"/>'
-    held = {
-        "[Content_Types].xml": "<Types/>",
-        "_rels/.rels": f'<Relationships><Relationship Id="w" Type="{office}/officeDocument" '
-        'Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{"".join(named)}'
-        "</sheets></workbook>",
-        "xl/_rels/workbook.xml.rels": f"<Relationships>{''.join(links)}{strings}</Relationships>",
-        "xl/sharedStrings.xml": f'<sst xmlns="{main}"><si><t>sales</t></si></sst>',
-    }
-    for n, cells in enumerate(sheets, 1):
-        held[f"xl/worksheets/part{n}.xml"] = (
-            f'<worksheet xmlns="{main}" xmlns:x="{main}"><dimension ref="A1:A2"/>{cells}'
-            "</worksheet>"
-        )
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in held.items():
-            archive.writestr(name, content)
-    return path
-
-
-def cells(*more):
-    """The cells of a small sheet, its header among the shared strings, and more of them."""
-    two = '<row r="1"><c r="A1" t="s"><v>0</v></c></row><row r="2"><c r="A2"><v>7</v></c></row>'
-    return f"<sheetData>{two}{''.join(more)}</sheetData>"
-
-
-PLAIN = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
-FAR = {
-    "plain": PLAIN,
-    "quoted": PLAIN.replace('"', "'"),
-    "prefix": re.sub("<(/?)", r"<\1x:", PLAIN),
-    "counted": f'<row r="1048576">{"<c><v>1</v></c>" * 16384}</row>',
-    "disguised": """<row r="1048576"><c s=' r="A1"' r="XFD1048576"><v>1</v></c></row>""",
-    "inline": '<row r="1048576"><c r="XFD1048576" t="inlineStr"><is><t>a</t></is></c></row>',
-}
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("kind", FAR)
-def test_a_value_far_away_is_refused_before_there_is_room_for_all_between(tmp_path, capsys, kind):
-    path = workbook(tmp_path / "far.xlsx", cells(FAR[kind]))
-    assert path.stat().st_size < 2500
-    assert run(["plan", str(path)]) == 2
-    said = capsys.readouterr().err
-    assert said.endswith(
-        "far.xlsx must hold at most 50,000,000 cells in the rectangle around all filled ones of "
-        "sheet 'S1', got 1,048,576 rows of 16,384 columns: clear cells that lie far away from the "
-        "table.\n"
-    )
-
-
-def test_ordinary_gzip_is_read_as_before(tmp_path):
-    raw = b"".join(b"%d,%d\n" % (k, k * k) for k in range(3000))
-    file = tmp_path / "a.csv.gz"
-    file.write_bytes(gzip.compress(raw[:9000]) + gzip.compress(raw[9000:]) + b"\0" * 5)
-    assert read_gzip(file) == gzip.decompress(file.read_bytes()) == raw
-    assert read_gzip(file, 100) == raw[:100]
-
-
 # --- Reading: files that were harmed.
 
 
@@ -166,8 +60,8 @@ def raw_files(folder):
 
 
 def harmed(raw, n_each, seed):
-    """Copies of a file: cut at every tenth byte, with bits flipped, with NUL bytes put in."""
-    for place in range(0, len(raw), 10):
+    """Copies of a file: cut at every fortieth byte, with bits flipped, with NUL bytes put in."""
+    for place in range(0, len(raw), 40):
         yield raw[:place]
     chance = random.Random(seed)
     for _ in range(n_each):
@@ -199,17 +93,16 @@ def outcome(read, path):
         pytest.param(each, marks=pytest.mark.slow) for each in ("a.csv.gz", "wide.txt", "a.parquet")
     ],
 )
-def test_harmed_tables_are_read_or_refused(tmp_path, capfd, name):
+def test_harmed_tables_are_read_or_refused(tmp_path, name):
     raw = raw_files(tmp_path)[name]
     file = tmp_path / f"harmed-{name}"
     found = []
-    for content in harmed(raw, 30, seed=1):
+    for content in harmed(raw, 10, seed=1):
         file.write_bytes(content)
         found.append(outcome(read_file, file))
     assert found.count("refused") >= 5  # the shortest ones, if nothing else
     if not name.endswith(("csv", "txt")):  # lines of text that are cut are lines of text
-        assert set(found[: len(raw) // 10]) == {"refused"}
-    assert capfd.readouterr().err == ""  # neither words of a panic nor remarks of a reader
+        assert set(found[: len(raw) // 40]) == {"refused"}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and devices")
@@ -313,45 +206,3 @@ def test_a_folder_that_is_read_only(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(FileFailure, match=r"cannot be written: Permission denied\.$"):
         write_content(tmp_path / "a", b"x")
-
-
-# --- Writing: cells that begin like a formula.
-
-FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1+1", "＝1+1", "-", "-5", "tea"]
-
-
-def test_text_is_no_formula_in_a_spreadsheet(tmp_path):
-    rows = pl.DataFrame({"item": FORMULAS, "=name": -1.5, "sold": range(-4, 5)})
-    raw = as_bytes(rows, Dialect()).decode()
-    lines = raw.splitlines()
-    assert lines[0] == "item,'=name,sold"
-    assert [line[:2] for line in lines[1:7]] == ["'=", "'+", "'-", "'@", "'\t", "'＝"]
-    # numbers stay numbers, and signs alone do nothing
-    assert lines[7:] == ["-,-1.5,2", "-5,-1.5,3", "tea,-1.5,4"]
-    (tmp_path / "a.csv").write_text(raw, encoding="utf-8")
-    back = read_table(tmp_path / "a.csv", text=["item"])
-    assert back["item"].to_list() == [each.strip() for each in FORMULAS]
-    assert back.columns == rows.columns
-    write_excel(rows, tmp_path / "a.xlsx")
-    with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
-        sheets = [book.read(name) for name in book.namelist() if "worksheets/" in name]
-    assert sheets
-    assert all(b"<f>" not in sheet for sheet in sheets)
-    assert read_table(tmp_path / "a.xlsx", text=["item"])["item"].to_list()[0] == "=1+1"
-
-
-def test_orders_of_items_that_look_like_formulas_keep_their_names(tmp_path):
-    """What is exported can be read back as decisions on the same items."""
-    days = np.datetime64("2024-01-01") + np.arange(40)
-    names = ["=tea", "@milk"]
-    history = pl.DataFrame(
-        {
-            "day": np.tile(days, 2),
-            "item": np.repeat(names, 40),
-            "sales": np.random.default_rng(0).poisson(20, 80),
-        }
-    )
-    plan = OrderPlan(horizon=2, model="seasonal", cost=Newsvendor.at_level(0.8)).fit(history)
-    (tmp_path / "orders.csv").write_bytes(as_bytes(plan.orders(), Dialect()))
-    assert b"\n'=tea," in (tmp_path / "orders.csv").read_bytes()
-    assert sorted(read_table(tmp_path / "orders.csv")["item"].unique()) == names

@@ -94,7 +94,7 @@ DIALECTS = [
         *((",", each) for each in ("", ".", " ", "'", "\u00a0")),
     ]
     for separator in (",", ";", "\t", "|")
-    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252")
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "cp1252")
 ]
 
 
@@ -137,9 +137,7 @@ def test_numbers_come_back_or_are_refused(tmp_path, table, dialect, told):
 # --- Encodings.
 
 
-@pytest.mark.parametrize(
-    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"]
-)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 @pytest.mark.parametrize("far", [False, True])
 def test_encodings(write, encoding, far):
     above = "Ulm;1,5;5\n" * (30_000 if far else 1)
@@ -253,7 +251,7 @@ def test_excel_with_several_sheets(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([], "must hold a table in its first sheet, got an empty one"),
+        ([], "must hold a table in sheet 'May', got an empty one"),
         ([["a", "b"]], "must have at least one row below its header"),
         ([["a", "a"], [1, 2]], "must have different names, got two 'a'"),
         ([["a", "b"], [1, "1.501"]], "'1.501' in column 'b', which may be 1.501 or 1501"),
@@ -271,7 +269,7 @@ def test_excel_that_is_no_table(tmp_path, lines, words):
     [
         ("a.csv", {"encoding": "klingon"}, "encoding must be one that Python knows"),
         ("a.csv", {"encoding": "base64"}, "encoding must be one that Python knows"),
-        ("a.csv", {"encoding": "utf-8"}, r"must be text in utf-8 \(encoding\), got another"),
+        ("a.csv", {"encoding": "utf-8"}, r"must be text in utf-8, got another"),
         ("a.csv", {"sheet": "May"}, r"sheet is only used of Excel files"),
         ("a.parquet", {"encoding": "utf-8"}, r"encoding is only used of text"),
     ],

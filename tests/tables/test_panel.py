@@ -80,9 +80,9 @@ def test_a_weekly_table():
 @pytest.mark.parametrize(
     ("every", "sentence"),
     [
-        ("1mo", "date must be days or weeks, got months in column 'date': give the rows of days"),
-        ("1q", "got quarters"),
-        ("1y", "got years"),
+        ("1mo", "date must be days or weeks, got months or longer in column 'date': give"),
+        ("1q", "got months or longer"),
+        ("1y", "got months or longer"),
         ("10d", "got rows on 10% of them in column 'date': add up what belongs to the same week"),
     ],
 )

@@ -110,14 +110,13 @@ def test_parquet_keeps_types_and_nan_becomes_missing(tmp_path):
         ("a.csv", b"a,b\nM\x9dnchen,2\n", "save it as 'CSV UTF-8'"),
         ("a.csv", b"a,b\n" + b"x,2\n" * 20000 + b"M\x9dnchen,2\n", "save it as 'CSV UTF-8'"),
         ("a.csv", "a,b\nx,2\n".encode("utf-16")[:-1], "save it as 'CSV UTF-8'"),
-        ("a.csv", "a,b\nx,2\n".encode("utf-32"), "something binary"),
         ("a.csv", "a;b\n1.501;2\n", "'1.501' in column 'a', which may be 1.501 or 1501: say which"),
         ("a.csv", 'a,b\n2,"1,500"\n', "'1,500' in column 'b', which may be 1500 or 1.5: say which"),
         ("a.csv", "a;b\n2.5;3,5\n", "got '2.5' in column 'a' and '3,5' in column 'b': say which"),
         ("a.csv", "a,b\n1,2\n1,2,3\n", "cannot be read as CSV"),
         ("a.csv", 'a, "a"\n1,2\n'.replace(" ", ""), "different names, got two 'a'"),
         ("a.csv", "a, a\n1,2\n", "different names, got two 'a'"),
-        ("a.csv.gz", "a,b\n1,2\n", "cannot be read: Not a gzipped file"),
+        ("a.csv.gz", "a,b\n1,2\n", "cannot be read as CSV: Not a gzipped file"),
         ("a.csv.gz", gzip.compress(b"a,b\n" + b"1,x\n" * 100000, mtime=0)[:-200], "cannot be read"),
         ("a.parquet", "a,b\n1,2\n", "cannot be read as Parquet"),
         ("a.ods", "a,b\n1,2\n", "must end in one of .csv"),
@@ -132,15 +131,11 @@ def test_what_is_no_table_gets_one_sentence(write, name, content, words):
     assert "\n" not in str(error.value)
 
 
-def test_folders_absent_files_and_large_ones(tmp_path, write):
+def test_folders_and_absent_files(tmp_path):
     with pytest.raises(InvalidInput, match="got a folder"):
         read_table(tmp_path)
     with pytest.raises(InvalidInput, match="no such file"):
         read_table(tmp_path / "absent.csv")
-    path = write("a.csv", "a,b\n" + "1,2\n" * 1000)
-    with pytest.raises(InvalidInput, match=r"a\.csv must not be larger than 0 MB"):
-        read_table(path, most_bytes=4003)
-    assert read_table(path, most_bytes=4004).height == 1000
     assert set(SUFFIXES) >= {".csv", ".parquet"}
 
 

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     import polars
 
 
-_SPARSE_ABOVE = 400  # columns; below, dense is faster
 _MISSING = "(missing)"
-_SHOWN = 5
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -137,7 +135,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_polars(X)
         self._require(table)
         given = self._given(table)
-        if len(self.feature_names_out_) > _SPARSE_ABOVE:
+        if len(self.feature_names_out_) > 400:  # below, dense is faster
             return self._sparse(given, table.height)
         out = np.zeros((table.height, len(self.feature_names_out_)))
         place = 0
@@ -292,8 +290,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not strange.len():
             return []
         values = strange.unique().sort().to_list()
-        shown = ", ".join(repr(value) for value in values[:_SHOWN])
-        more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+        shown = ", ".join(repr(value) for value in values[:5])
+        more = f" and {len(values) - 5} more" if len(values) > 5 else ""
         were = "was" if len(values) == 1 else "were"
         count = "counts" if strange.len() == 1 else "count"
         return [

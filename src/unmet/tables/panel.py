@@ -28,13 +28,7 @@ Places = NDArray[np.intp]
 """Places of series or days in a panel."""
 GAPS = ("auto", "missing", "zero")
 """What days without a row are: found out, unknown, or days on which nothing was sold."""
-_MIN_GAPS = 0.05  # of the days between first and last row of a series, to speak of gaps at all
-_SPARSEST = 1 / 3  # of the days must have rows of some series
 _WEEK = 7
-_NAMED = 10  # columns that a note names
-_LONGER = {360: "years", 88: "quarters", 27: "months"}  # by the days from one to the next
-_SEASONS = 400  # days from which seasons can be told
-_OWN_PERIODS = 28  # of a series whose own sales say how much it can sell
 MAX_TIMES = 10.0
 """The largest sales of the past are not exceeded by more in what is expected of a period: whatever
 model says more is wrong."""
@@ -115,7 +109,7 @@ class Panel:
     @property
     def tells_seasons(self) -> bool:
         """Whether the past is long enough to tell seasons."""
-        return self.n_days * self.step > _SEASONS
+        return self.n_days * self.step > 400
 
     @property
     def open_weekdays(self) -> NDArray[np.bool_]:
@@ -232,7 +226,7 @@ def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) ->
     alike = np.zeros(int(group.max(initial=0)) + 1)
     np.maximum.at(alike, group, own)
     alike = np.where(alike > 0, alike, own.max(initial=0.0) or 1.0)  # where nothing was ever sold
-    short = (seen.sum(axis=1) < _OWN_PERIODS) | (own <= 0)
+    short = (seen.sum(axis=1) < 4 * _WEEK) | (own <= 0)
     largest = np.where(short, np.maximum(own, alike[group]), own)
     wrong = ~(expected <= MAX_TIMES * largest[series])
     if not wrong.any():
@@ -294,13 +288,11 @@ def _step(dates: polars.Series, name: str) -> int:
     apart = int(np.gcd.reduce(np.diff(days)))
     step = _WEEK if apart % _WEEK == 0 else 1
     share = days.size / ((days[-1] - days[0]) // step + 1)
-    if share < _SPARSEST:
-        usual = int(np.median(np.diff(days)))
-        words = next((each for most, each in _LONGER.items() if usual >= most), None)
-        if words is not None:
+    if share < 1 / 3:
+        if np.median(np.diff(days)) >= 27:
             raise InvalidInput(
-                f"date must be days or weeks, got {words} in column {name!r}: give the rows of "
-                "days or weeks that they were added up from."
+                f"date must be days or weeks, got months or longer in column {name!r}: give the "
+                "rows of days or weeks that they were added up from."
             )
         raise InvalidInput(
             f"date must be days or weeks of which most have rows, got rows on {share:.0%} of "
@@ -327,8 +319,9 @@ def _fill_gaps(
     values = observed[seen]
     whole = bool((values == np.round(values)).all())
     # where one is sold on many days, none is sold on some: such rows were left out
-    left_out = whole and not (values == 0).any() and float((values == 1).mean()) > _MIN_GAPS
-    as_zero = gaps == "zero" or (gaps == "auto" and left_out and n_empty > _MIN_GAPS * n_inside)
+    left_out = whole and not (values == 0).any() and float((values == 1).mean()) > 0.05
+    many = n_empty > 0.05 * n_inside
+    as_zero = gaps == "zero" or (gaps == "auto" and left_out and many)
     one = n_empty == 1
     count = f"{n_empty:,} {unit}{'' if one else 's'} without a row count{'s' if one else ''}"
     if as_zero:
@@ -336,7 +329,7 @@ def _fill_gaps(
         notes.append(f"{count} as 0 sold{why}.")
         hidden = None if hidden is None else np.where(empty, 0.0, hidden)
         return np.where(empty, 0.0, observed), hidden
-    if n_empty > _MIN_GAPS * n_inside or gaps == "auto":
+    if many or gaps == "auto":
         notes.append(
             f"{count} as unknown, not as 0; if nothing was sold then, say so (gaps='zero')."
         )
@@ -409,8 +402,8 @@ def _known(
     there = () if later is None else later.columns
     lacking = [name for name in schema.known_future if name not in there]
     if lacking:
-        more = f" and {len(lacking) - _NAMED:,} more" if len(lacking) > _NAMED else ""
-        listed = ", ".join(lacking[:_NAMED]) + more
+        more = f" and {len(lacking) - 10:,} more" if len(lacking) > 10 else ""
+        listed = ", ".join(lacking[:10]) + more
         were, they = ("is", "it") if len(lacking) == 1 else ("are", "they")
         notes.append(
             f"{listed} {were} not used, because nothing says what {they} will be on the coming "
@@ -426,7 +419,7 @@ def _known(
     )
     inside = (day >= 0) & (day < shape[1])
     shared = [name for name in schema.series if name in later.columns]
-    owner = _owners(later, shared, keys, shape[0])
+    owner = _owners(later, shared, keys)
     for name in names:
         both = [table[name], later[name]]
         if all(each.dtype.is_numeric() or each.dtype == pl.Boolean for each in both):
@@ -452,9 +445,7 @@ def _known(
     return found, tuple(categories)
 
 
-def _owners(
-    later: polars.DataFrame, shared: Sequence[str], keys: polars.DataFrame, n_series: int
-) -> list[Any]:
+def _owners(later: polars.DataFrame, shared: Sequence[str], keys: polars.DataFrame) -> list[Any]:
     """Places of the series that each row of coming days speaks of: all, where it names none."""
     if not shared:
         return [slice(None)] * later.height
@@ -463,9 +454,7 @@ def _owners(
     for place, row in enumerate(own.iter_rows()):
         where.setdefault(row, []).append(place)
     asked = later.select(as_categories(later[name]).alias(name) for name in shared)
-    nobody: list[int] = []
-    assert n_series
-    return [where.get(row, nobody) for row in asked.iter_rows()]
+    return [where.get(row, []) for row in asked.iter_rows()]
 
 
 def _static(
@@ -496,9 +485,7 @@ def _static(
             told = as_categories(later[name]).replace_strict(
                 values, list(range(len(values))), default=-1, return_dtype=pl.Int64
             )
-            for places, value in zip(
-                _owners(later, schema.series, keys, n_series), told, strict=True
-            ):
+            for places, value in zip(_owners(later, schema.series, keys), told, strict=True):
                 own[places] = value
         found[name] = own
     return found

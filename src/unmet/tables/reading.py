@@ -7,18 +7,10 @@ like; and the schema of columns beside features: observations, costs, flags, sto
 from __future__ import annotations
 
 import logging
-import os
-import re
-import threading
-import zipfile
-import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-from xml.parsers import expat
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -147,11 +139,6 @@ def numbers(
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".xlsx", ".parquet", ".pq")
 """Names of files that `read_table` reads."""
-MAX_CELLS = 500_000_000
-"""Cells that a Parquet file may hold: a few bytes can stand for as many rows as they like."""
-MAX_SHEET_CELLS = 50_000_000
-"""Cells in the rectangle around all filled ones of a sheet, which is held whole: 32 bytes each."""
-_MAX_LINES = 1_048_575  # of a sheet below its header
 
 
 @dataclass(frozen=True)
@@ -176,15 +163,7 @@ class TableFile:
     notes: tuple[str, ...] = ()
 
 
-def read_table(
-    path: str | Path,
-    *,
-    text: Collection[str] = (),
-    decimal: str | None = None,
-    sheet: str | None = None,
-    encoding: str | None = None,
-    most_bytes: int | None = None,
-) -> polars.DataFrame:
+def read_table(path: str | Path, **how: Any) -> polars.DataFrame:
     """Read a table from a CSV, Excel or Parquet file.
 
     Of a CSV file the encoding (UTF-8, UTF-16, cp1252), lines above the header, the separator
@@ -193,6 +172,31 @@ def read_table(
     without any value are no rows. Numbers with a leading zero are names and stay text. Dates in
     other forms stay text as well, since only a whole column can tell day from month: `read_dates`
     reads them. Of an Excel file one sheet is read; it may have lines above its header, too.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends in one of `SUFFIXES`.
+    **how
+        As for `read_file`: text, decimal, sheet, encoding.
+
+    Returns
+    -------
+    polars.DataFrame
+        At least one row and one column; NaN has become missing.
+    """
+    return read_file(path, **how).table
+
+
+def read_file(
+    path: str | Path,
+    *,
+    text: Collection[str] = (),
+    decimal: str | None = None,
+    sheet: str | None = None,
+    encoding: str | None = None,
+) -> TableFile:
+    """Read a table, and remember how it was written.
 
     Parameters
     ----------
@@ -207,123 +211,45 @@ def read_table(
         Name of a sheet of an Excel file; by default the first.
     encoding : str, optional
         Encoding of a text file, as Python calls it, where the guess would be wrong.
-    most_bytes : int, optional
-        Larger files are refused.
-
-    Returns
-    -------
-    polars.DataFrame
-        At least one row and one column; NaN has become missing.
-    """
-    return read_file(
-        path, text=text, decimal=decimal, sheet=sheet, encoding=encoding, most_bytes=most_bytes
-    ).table
-
-
-def read_file(
-    path: str | Path,
-    *,
-    text: Collection[str] = (),
-    decimal: str | None = None,
-    sheet: str | None = None,
-    encoding: str | None = None,
-    most_bytes: int | None = None,
-) -> TableFile:
-    """Read a table, and remember how it was written; parameters as for `read_table`.
 
     Returns
     -------
     TableFile
     """
+    import polars as pl
+
     file = Path(path)
-    if file.is_dir():
-        raise InvalidInput(f"{file} must be a CSV, Excel or Parquet file, got a folder.")
-    if not file.exists():
-        raise InvalidInput(
-            f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
-        )
-    if not file.name.lower().endswith(SUFFIXES):
+    if not file.is_file():
+        found = "got a folder" if file.is_dir() else "but there is no such file"
+        raise InvalidInput(f"{file} must be a CSV, Excel or Parquet file, {found}.")
+    name = file.name.lower()
+    if not name.endswith(SUFFIXES):
         raise InvalidInput(f"{file} must end in one of {', '.join(SUFFIXES)}.")
-    size = file.stat().st_size
-    if most_bytes is not None and size > most_bytes:
-        raise InvalidInput(
-            f"{file.name} must not be larger than {most_bytes / 1e6:,.0f} MB, "
-            f"got {size / 1e6:,.1f} MB."
-        )
-    if size == 0:
+    if not file.stat().st_size:
         raise InvalidInput(f"{file} must hold a table, got an empty file.")
-    excel, parquet = (file.name.lower().endswith(kind) for kind in (".xlsx", (".parquet", ".pq")))
+    excel, parquet = name.endswith(".xlsx"), name.endswith((".parquet", ".pq"))
+    kind = "Excel" if excel else "Parquet" if parquet else "CSV"
     if sheet is not None and not excel:
         raise InvalidInput(f"sheet is only used of Excel files, got {file}.")
     if encoding is not None and (excel or parquet):
         raise InvalidInput(f"encoding is only used of text files, got {file}.")
-    if parquet:
-        found = TableFile(_read_parquet(file))
-    elif excel:
-        found = _read_excel(file, text, decimal, sheet)
-    else:
-        table, cells, dialect, notes = read_text(file, text, decimal, encoding)
-        found = TableFile(table, cells, dialect, tuple(notes))
+    try:
+        if parquet:
+            found = TableFile(pl.read_parquet(file, hive_partitioning=False))
+        elif excel:
+            found = _read_excel(file, text, decimal, sheet)
+        else:
+            table, cells, dialect, notes = read_text(file, text, decimal, encoding)
+            found = TableFile(table, cells, dialect, tuple(notes))
+    except InvalidInput:
+        raise
+    except pl.exceptions.PanicException:  # of a reader written in Rust; it is no Exception
+        raise InvalidInput(f"{file} cannot be read as {kind}: it is damaged.") from None
+    except Exception as error:  # whatever a reader says of a damaged file
+        raise InvalidInput(f"{file} cannot be read as {kind}: {one_line(error)}.") from None
     if not found.table.height:
         raise InvalidInput(f"{file} must have at least one row below its header, got none.")
     return replace(found, table=as_polars(found.table))
-
-
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
-_quiet = threading.Lock()
-
-
-@contextmanager
-def _readable(file: Path, kind: str, *more: type[Exception]) -> Iterator[None]:
-    """Turn whatever a reader says of a damaged file into one sentence, and keep it quiet.
-
-    Readers written in Rust may panic: the words of that go to standard error by themselves, past
-    Python, and what reaches us is no `Exception`.
-    """
-    import polars as pl
-
-    remarks = logging.getLogger("fastexcel")  # on cells whose type it cannot tell: they are text
-    level, kept = remarks.level, None
-    try:
-        with _quiet:
-            remarks.setLevel(logging.ERROR)
-            try:
-                kept = os.dup(_STANDARD_ERROR)
-                with open(os.devnull, "wb") as nowhere:
-                    os.dup2(nowhere.fileno(), _STANDARD_ERROR)
-            except OSError:  # there is none, as in a service
-                pass
-            try:
-                yield
-            finally:
-                remarks.setLevel(level)
-                if kept is not None:
-                    os.dup2(kept, _STANDARD_ERROR)
-                    os.close(kept)
-    except pl.exceptions.PanicException:
-        raise InvalidInput(f"{file} cannot be read as {kind}: it is damaged.") from None
-    except Exception as error:
-        if not isinstance(error, (pl.exceptions.PolarsError, *_DAMAGED, *more)):
-            raise
-        raise InvalidInput(f"{file} cannot be read as {kind}: {one_line(error)}.") from None
-
-
-_STANDARD_ERROR = 2
-
-
-def _read_parquet(file: Path) -> polars.DataFrame:
-    import polars as pl
-
-    with _readable(file, "Parquet"):
-        names = pl.read_parquet_schema(file)
-        check_names(file, list(names))
-        rows = int(pl.scan_parquet(file, hive_partitioning=False).select(pl.len()).collect().item())
-        if rows * len(names) > MAX_CELLS:
-            raise InvalidInput(
-                f"{file} must hold at most {MAX_CELLS:,} cells, got {rows:,} rows of "
-                f"{len(names):,} columns."
-            )
-        return pl.read_parquet(file, hive_partitioning=False)
 
 
 def _read_excel(
@@ -333,39 +259,38 @@ def _read_excel(
     import fastexcel
     import polars as pl
 
-    # RuntimeError: of zipfile, where a member wants a password
-    with _readable(file, "Excel", fastexcel.FastExcelError, expat.ExpatError, RuntimeError):
-        check_zip(file)
-        sheets = fastexcel.read_excel(file).sheet_names
-        if not sheets:
-            raise InvalidInput(f"{file} must hold a table in a sheet, got no sheet.")
-        if sheet is not None and sheet not in sheets:
-            raise InvalidInput(
-                f"sheet must be one of {', '.join(map(repr, sheets))} in {file}, got {sheet!r}."
-            )
-        how: dict[str, Any] = {"engine": "calamine", "raise_if_empty": False}
-        how["sheet_name"] = sheets[0] if sheet is None else sheet
-        _check_extent(file, how["sheet_name"])
-        # line by line as text, to find the header; counted from the first line of the sheet
-        start = pl.read_excel(
-            file,
-            has_header=False,
-            infer_schema_length=0,
-            drop_empty_rows=False,
-            drop_empty_cols=False,
-            read_options={"n_rows": 200, "skip_rows": 0},
-            **how,
+    logging.getLogger("fastexcel").setLevel(logging.ERROR)  # on cells whose type it cannot tell
+    check_zip(file)
+    sheets = fastexcel.read_excel(file).sheet_names
+    if not sheets:
+        raise InvalidInput(f"{file} must hold a table in a sheet, got no sheet.")
+    if sheet is not None and sheet not in sheets:
+        raise InvalidInput(
+            f"sheet must be one of {', '.join(map(repr, sheets))} in {file}, got {sheet!r}."
         )
-        lines = [[(cell or "").strip() for cell in line] for line in start.iter_rows()]
-        filled = [place for place, line in enumerate(lines) if any(line)]
-        if not filled:
-            which = "its first sheet" if sheet is None else f"sheet {sheet!r}"
-            raise InvalidInput(f"{file} must hold a table in {which}, got an empty one.")
-        header = filled[find_header([lines[place] for place in filled]) or 0]
-        check_names(file, lines[header])
-        table = pl.read_excel(
-            file, infer_schema_length=None, read_options={"header_row": header}, **how
+    how: dict[str, Any] = {"engine": "calamine", "raise_if_empty": False}
+    how["sheet_name"] = sheets[0] if sheet is None else sheet
+    # line by line as text, to find the header; counted from the first line of the sheet
+    start = pl.read_excel(
+        file,
+        has_header=False,
+        infer_schema_length=0,
+        drop_empty_rows=False,
+        drop_empty_cols=False,
+        read_options={"n_rows": 200, "skip_rows": 0},
+        **how,
+    )
+    lines = [[(cell or "").strip() for cell in line] for line in start.iter_rows()]
+    filled = [place for place, line in enumerate(lines) if any(line)]
+    if not filled:
+        raise InvalidInput(
+            f"{file} must hold a table in sheet {how['sheet_name']!r}, got an empty one."
         )
+    header = filled[find_header([lines[place] for place in filled]) or 0]
+    check_names(file, lines[header])
+    table = pl.read_excel(
+        file, infer_schema_length=None, read_options={"header_row": header}, **how
+    )
     notes = []
     if len(sheets) > 1 and sheet is None:
         notes.append(
@@ -379,106 +304,13 @@ def _read_excel(
     return TableFile(table, notes=tuple(notes))
 
 
-# Cells from A1 to AU1049999, as Excel and its like write them, fit whatever lies between them.
-_FAR = re.compile(
-    rb'<c(?! r="(?:[A-Z]|A[A-U])(?:[0-9]{1,6}|10[0-4][0-9]{4})")[\s/>]|<[^\s<>:]*:c[\s/>]'
-)
-_PLACE = re.compile("([A-Za-z]{0,3})([0-9]{1,7})")
-
-
-def _check_extent(file: Path, sheet: str) -> None:
-    """Refuse a sheet whose filled cells lie in too large a rectangle.
-
-    A reader takes room for all of it at once. It is measured on the cells, in bounded memory: the
-    dimension that a sheet states may be wrong.
-    """
-    with zipfile.ZipFile(file) as archive:
-        keys = {
-            value
-            for name, about in _elements(archive, "workbook.xml")
-            if name == "sheet" and about.get("name") == sheet
-            for key, value in about.items()
-            if key.rpartition(":")[2] == "id"
-        }
-        links = _elements(archive, "workbook.xml.rels")
-        targets = [about.get("Target", "") for _, about in links if about.get("Id") in keys]
-        for target in targets or [".xml"]:
-            part = PurePosixPath(target).name
-            if not any(_FAR.search(tags) for tags in _whole_tags(archive, part)):
-                continue
-            height, width = _extent(_elements(archive, part))
-            if height * width > MAX_SHEET_CELLS:
-                raise InvalidInput(
-                    f"{file} must hold at most {MAX_SHEET_CELLS:,} cells in the rectangle around "
-                    f"all filled ones of sheet {sheet!r}, got {height:,} rows of {width:,} "
-                    "columns: clear cells that lie far away from the table."
-                )
-
-
-def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
-    """Content of the members whose names end like this, each followed by nothing."""
-    for member in archive.infolist():
-        if member.filename.lower().endswith(part.lower()):
-            with archive.open(member) as stream:
-                yield from iter(partial(stream.read, 1 << 20), b"")
-            yield b""
-
-
-def _whole_tags(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
-    """Give content in pieces that cut no tag."""
-    rest = b""
-    for piece in _pieces(archive, part):
-        text = rest + piece
-        cut = text.rfind(b"<") if piece else len(text)
-        yield text[:cut]
-        rest = text[cut:]
-
-
-def _elements(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Name, without its prefix, and attributes of every element, in order."""
-    parser, found = None, list[tuple[str, dict[str, str]]]()
-    for piece in _pieces(archive, part):
-        if parser is None:
-            parser = expat.ParserCreate()
-            parser.StartElementHandler = lambda name, about: found.append(
-                (name.rpartition(":")[2], about)
-            )
-        parser.Parse(piece, not piece)
-        yield from found
-        found.clear()
-        parser = parser if piece else None
-
-
-def _extent(elements: Iterable[tuple[str, dict[str, str]]]) -> tuple[int, int]:
-    """Rows and columns of the rectangle around all cells that hold something."""
-    row = column = bottom = right = 0
-    top, left = 10**8, 10**8
-    for name, about in elements:
-        if name in ("row", "c"):
-            place = _PLACE.fullmatch(about.get("r", ""))
-            if name == "row":
-                row, column = row + 1, 0
-            else:
-                column += 1
-            if place is not None:
-                row = int(place[2])
-            if place is not None and place[1]:
-                column = 0
-                for letter in place[1].upper():
-                    column = column * 26 + ord(letter) - ord("A") + 1
-        elif name in ("v", "is"):
-            top, bottom = min(top, row), max(bottom, row)
-            left, right = min(left, column), max(right, column)
-    return max(bottom - top + 1, 0), max(right - left + 1, 0)
-
-
 def write_excel(table: polars.DataFrame, target: Path | IO[bytes]) -> None:
     """Write one sheet; text stays text, whatever it begins with."""
     import xlsxwriter
 
-    if table.height > _MAX_LINES:
+    if table.height >= 1_048_576:
         raise InvalidInput(
-            f"A sheet of Excel must have at most {_MAX_LINES:,} rows, got {table.height:,}."
+            f"A sheet of Excel must have less than 1,048,576 rows, got {table.height:,}."
         )
     plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     # in memory: otherwise each sheet goes to a temporary file first, and that disk may be full
