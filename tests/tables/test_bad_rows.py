@@ -112,3 +112,18 @@ def test_a_service_level_is_two_costs():
     assert plan.level == pytest.approx(0.9)
     covered = (plan.decide(table, None).decision >= table["sales"].to_numpy()).mean()
     assert covered == pytest.approx(0.9, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"underage": 3}, "service_level and underage must not both be given"),
+        ({"overage_column": "a"}, "service_level and overage must not both be given"),
+        ({"problem": "pricing"}, "service_level is not for problem 'pricing'"),
+        ({"service_level": 95}, "service_level must be strictly between 0 and 1, got 95"),
+    ],
+)
+def test_wrong_service_levels(words, sentence):
+    with pytest.raises(InvalidInput) as error:
+        plan_from_options("sales", ["price"], **{"service_level": 0.9, **words}).check()
+    assert sentence in str(error.value)

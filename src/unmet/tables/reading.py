@@ -220,8 +220,8 @@ def read_file(
 
     file = Path(path)
     if not file.is_file():
-        found = "got a folder" if file.is_dir() else "but there is no such file"
-        raise InvalidInput(f"{file} must be a CSV, Excel or Parquet file, {found}.")
+        what = "got a folder" if file.is_dir() else "but there is no such file"
+        raise InvalidInput(f"{file} must be a CSV, Excel or Parquet file, {what}.")
     name = file.name.lower()
     if not name.endswith(SUFFIXES):
         raise InvalidInput(f"{file} must end in one of {', '.join(SUFFIXES)}.")
