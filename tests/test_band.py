@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError
 from decimal import Decimal
 from fractions import Fraction
 
@@ -96,7 +95,7 @@ def test_a_band_does_not_change():
     assert band == Band(0, [1, 2])
     with pytest.raises(ValueError, match="read-only"):
         band.high[0] = 9.0
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError, match="does not change"):
         band.low = 1.0
 
 

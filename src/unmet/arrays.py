@@ -8,8 +8,8 @@ gives some of its rows by `take`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from math import isfinite
 from numbers import Integral, Real
@@ -113,25 +113,19 @@ def common_rows(values: Mapping[str, object]) -> int | None:
     A tuple is a parameter with several numbers, such as the tiers of a cost.
     """
     first, count = "", None
-    for name, value in _one_by_one(values):
-        if isinstance(value, np.ndarray) and value.ndim:
-            if count is None:
-                first, count = name, value.size
-            elif value.size != count:
-                raise InvalidInput(
-                    f"{name} must be a number or have as many rows as {first}, "
-                    f"got {value.size} instead of {count}."
-                )
+    for name, given in values.items():
+        several = given if isinstance(given, tuple) else (given,)
+        for place, value in enumerate(several):
+            if isinstance(value, np.ndarray) and value.ndim:
+                each = f"{name}[{place}]" if len(several) > 1 else name
+                if count is None:
+                    first, count = each, value.size
+                elif value.size != count:
+                    raise InvalidInput(
+                        f"{each} must be a number or have as many rows as {first}, "
+                        f"got {value.size} instead of {count}."
+                    )
     return count
-
-
-def _one_by_one(values: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Names and values, several entries of a tuple as name[0], name[1] and so on."""
-    for name, value in values.items():
-        if isinstance(value, tuple) and len(value) > 1:
-            yield from ((f"{name}[{place}]", each) for place, each in enumerate(value))
-        else:
-            yield name, value[0] if isinstance(value, tuple) and value else value
 
 
 def expand(name: str, value: Numbers, n_rows: int) -> Array:
@@ -259,7 +253,7 @@ class PerRow:
 
     def parameters(self) -> dict[str, Any]:
         """Names and values of the constructor's parameters."""
-        if is_dataclass(self):
+        if is_dataclass(self):  # may hold more than its parameters
             return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
         return dict(vars(self))
 
@@ -300,10 +294,19 @@ class PerRow:
 
     def take(self, index: Index) -> Self:
         """Keep the rows of `index` (integers, a mask or a slice); numbers hold for every row."""
-        values = self.parameters()
-        taken = {name: _taken(v, index) for name, v in values.items()}
-        same = all(taken[name] is value for name, value in values.items())
-        return self if same else type(self)(**taken)
+        values, same = self.parameters(), True
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                values[name], same = value[index], False
+            elif isinstance(value, tuple) and any(map(np.ndim, value)):
+                parts = [each[index] if isinstance(each, np.ndarray) else each for each in value]
+                values[name], same = tuple(parts), False
+        return self if same else type(self)(**values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            raise AttributeError(f"{type(self).__name__} does not change, got a new {name}.")
+        object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PerRow) or type(other) is not type(self):
@@ -318,15 +321,6 @@ class PerRow:
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={_short(v)}" for name, v in self.parameters().items())
         return f"{type(self).__name__}({inside})"
-
-
-def _taken(value: Any, index: Index) -> Any:
-    """Choose rows of an array, or of the arrays in a tuple; what has no rows stays as it is."""
-    if isinstance(value, np.ndarray):
-        return value[index]
-    if isinstance(value, tuple) and any(isinstance(each, np.ndarray) for each in value):
-        return tuple(_taken(each, index) for each in value)
-    return value
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -353,7 +347,6 @@ def _short(value: object) -> str:
     return f"[{ends[0]}, {ends[1]}, ..., {ends[2]}, {ends[3]}]"
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Band(PerRow):
     """Where a decision costs nothing: from observation + low to observation + high.
 
@@ -443,7 +436,6 @@ class Band(PerRow):
         return expand("low", self.low, n_rows), expand("high", self.high, n_rows)
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class SignedBand(Band):
     """A band whose ends may lie below the observation; made by `Band.around`."""
 
@@ -452,7 +444,6 @@ class SignedBand(Band):
         return read_numbers(name, value)
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Limits(PerRow):
     """Lower and upper limit of the truth of each row.
 

@@ -467,8 +467,6 @@ SMALLEST_OF_TREES = 1e-25
 """Size of the largest observation from which trees are grown: LightGBM takes values of leaves below
 1e-35 for nothing."""
 
-_FIRST_ROWS = 1000  # among these most columns show that they are not too small
-
 
 def check_sizes(rows: Rows, user: str, *, least: float = SIZES[0], features: bool = True) -> None:
     """Refuse numbers of a size that nobody needs: their unit should be another one.
@@ -487,18 +485,27 @@ def check_sizes(rows: Rows, user: str, *, least: float = SIZES[0], features: boo
     """
     sizes: dict[str, Any] = {"y": rows.observation}
     if rows.band is not None:
-        sizes |= {"band": np.concatenate([np.ravel(rows.band.low), np.ravel(rows.band.high)])}
-    asked = rows.cost.parameters().items()
-    sizes |= {f"cost {name}": _flat(each) for name, each in asked}
+        sizes["band low"], sizes["band high"] = rows.band.low, rows.band.high
+    for name, value in rows.cost.parameters().items():
+        for place, each in enumerate(value if isinstance(value, tuple) else (value,)):
+            if isinstance(each, int | float | np.ndarray):
+                sizes[f"cost {name}" + (f"[{place}]" if place else "")] = each
     if features and rows.features.shape[1]:
-        size = _column_sizes(rows.features)
-        wrong = np.flatnonzero((size > 0) & ((size < SIZES[0]) | (size > SIZES[1])))
-        sizes |= {f"column {place} of X": size[place] for place in wrong[:1]}
+        # that none is too large was seen when they were read; most show early that they are not
+        # too small
+        if isinstance(rows.features, np.ndarray):
+            largest = np.fmax.reduce(np.abs(rows.features[:1000]))
+            if (largest < SIZES[0]).any():
+                largest = np.fmax.reduce(np.abs(rows.features))
+        else:
+            largest = np.zeros(rows.features.shape[1])
+            np.fmax.at(largest, rows.features.indices, np.abs(rows.features.data))
+        for place in np.flatnonzero((largest > 0) & (largest < SIZES[0]))[:1]:
+            sizes[f"column {place} of X"] = largest[place]
     for name, value in sizes.items():
         finite = np.abs(value)[np.isfinite(value)] if np.ndim(value) else np.abs(value)
-        largest = float(np.max(finite)) if np.size(finite) else 0.0
-        smallest = least if name == "y" else SIZES[0]
-        _check_size(name, largest, smallest, f" for {user},")
+        most = float(np.max(finite)) if np.size(finite) else 0.0
+        _check_size(name, most, least if name == "y" else SIZES[0], f" for {user},")
 
 
 def _check_size(name: str, largest: float, smallest: float, user: str) -> None:
@@ -507,33 +514,3 @@ def _check_size(name: str, largest: float, smallest: float, user: str) -> None:
             f"The largest number of {name} must be between {smallest:g} and {SIZES[1]:g} in "
             f"size, or 0,{user} got {largest:.3g}: state it in another unit."
         )
-
-
-def _flat(parameter: Any) -> Array:
-    """All numbers of a parameter, which may be a word, or several of different lengths."""
-    if isinstance(parameter, list | tuple):
-        parts = [_flat(each) for each in parameter]
-        return np.concatenate(parts) if parts else np.empty(0)
-    found = np.ravel(np.asarray(parameter))
-    return found.astype(np.float64) if found.dtype.kind in "iuf" else np.empty(0)
-
-
-def _column_sizes(features: Features) -> Array:
-    """Largest size in each column, or one in range; missing ones are 0.
-
-    That none is too large was seen when they were read.
-    """
-    if sparse.issparse(features):
-        sizes = np.zeros(features.shape[1])
-        np.fmax.at(sizes, features.indices, np.abs(features.data))
-        return sizes
-    sizes = _largest(features[:_FIRST_ROWS])
-    small = np.flatnonzero(sizes < SIZES[0])
-    if len(features) > _FIRST_ROWS and len(small):
-        sizes[small] = _largest(features[:, small])
-    return sizes
-
-
-def _largest(columns: Array) -> Array:
-    largest: Array = np.maximum(np.fmax.reduce(columns), -np.fmin.reduce(columns))
-    return np.nan_to_num(largest)

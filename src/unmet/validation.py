@@ -22,7 +22,6 @@ Numbers that may differ by row are read by `unmet.arrays`, tables and columns by
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any
@@ -52,7 +51,10 @@ class Constraint:
 
 def read_parameters(constraints: Mapping[str, Constraint], holder: object) -> dict[str, Any]:
     """Read the attributes of `holder` that `constraints` names, in their order."""
-    return {name: read(name, getattr(holder, name)) for name, read in constraints.items()}
+    found = {}
+    for name, read in constraints.items():
+        found[name] = read(name, getattr(holder, name))
+    return found
 
 
 class ErrorCollector:
@@ -103,12 +105,11 @@ class ErrorCollector:
             raise InvalidInput(" ".join(self.sentences))
 
 
-@dataclass(frozen=True)
 class WholeNumber(Constraint):
     """A whole number of at least `least`, and at most `most` where that is given."""
 
-    least: int = 0
-    most: int | None = None
+    def __init__(self, least: int = 0, most: int | None = None) -> None:
+        self.least, self.most = least, most
 
     def __str__(self) -> str:
         if self.most is not None:
@@ -123,14 +124,13 @@ class WholeNumber(Constraint):
         return int(value)
 
 
-@dataclass(frozen=True)
 class Number(Constraint):
     """A finite number inside limits: at least or above one, at most or below another."""
 
-    least: float = -inf
-    most: float = inf
-    above: float = -inf
-    below: float = inf
+    def __init__(
+        self, least: float = -inf, most: float = inf, above: float = -inf, below: float = inf
+    ) -> None:
+        self.least, self.most, self.above, self.below = least, most, above, below
 
     def __str__(self) -> str:
         limits = {
@@ -159,14 +159,11 @@ class Number(Constraint):
         return number
 
 
-@dataclass(frozen=True, init=False)
 class OneOf(Constraint):
     """One of some words; None may be among them."""
 
-    words: tuple[str | None, ...]
-
     def __init__(self, *words: str | None) -> None:
-        object.__setattr__(self, "words", words)
+        self.words = words
 
     def __str__(self) -> str:
         *most, last = map(repr, self.words)
@@ -179,7 +176,6 @@ class OneOf(Constraint):
         return value
 
 
-@dataclass(frozen=True)
 class TrueOrFalse(Constraint):
     """A truth value, also NumPy's."""
 
@@ -192,12 +188,11 @@ class TrueOrFalse(Constraint):
         return bool(value)
 
 
-@dataclass(frozen=True)
 class Instance(Constraint):
     """An object of some class or classes; `described` says so with its article."""
 
-    kinds: type | tuple[type, ...]
-    described: str
+    def __init__(self, kinds: type | tuple[type, ...], described: str) -> None:
+        self.kinds, self.described = kinds, described
 
     def __str__(self) -> str:
         return self.described
@@ -208,11 +203,11 @@ class Instance(Constraint):
         return value
 
 
-@dataclass(frozen=True)
 class Maybe(Constraint):
     """What another constraint allows, or None."""
 
-    inner: Constraint
+    def __init__(self, inner: Constraint) -> None:
+        self.inner = inner
 
     def __str__(self) -> str:
         return f"{self.inner} or None"
@@ -221,12 +216,11 @@ class Maybe(Constraint):
         return None if value is None else self.inner._read(name, value)
 
 
-@dataclass(frozen=True)
 class Each(Constraint):
     """A sequence, not empty, whose entries meet another constraint; read as a tuple."""
 
-    inner: Constraint
-    described: str = "a sequence"
+    def __init__(self, inner: Constraint, described: str = "a sequence") -> None:
+        self.inner, self.described = inner, described
 
     def __str__(self) -> str:
         return self.described
@@ -238,7 +232,6 @@ class Each(Constraint):
         return tuple(self.inner(f"{name}[{place}]", each) for place, each in enumerate(value))
 
 
-@dataclass(frozen=True)
 class Seed(Constraint):
     """What fixes everything random about a fit; read as one whole number."""
 
@@ -259,7 +252,6 @@ class Seed(Constraint):
         return int(generator.randint(np.iinfo(np.int32).max))
 
 
-@dataclass(frozen=True)
 class Jobs(Constraint):
     """How many processes or threads, as joblib counts them: −1 is all; None is left to it."""
 

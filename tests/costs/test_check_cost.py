@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -138,32 +138,10 @@ class SeesOtherRows(Good):
         return loss / max(np.mean(loss), 1.0)
 
 
-class ChangesItsInput(Good):
-    def loss(self, decision, observation, band=None):
-        result = super().loss(decision, observation, band)
-        if isinstance(decision, np.ndarray) and decision.flags.writeable:
-            decision *= 1.0 + 1e-9
-        return result
-
-
 class Forgetful(Good):
     def loss(self, decision, observation, band=None):
         noise = 1e-3 * np.random.default_rng().random()
         return super().loss(decision, observation, band) * (1.0 + noise)
-
-
-class SwallowsMissing(Good):
-    def loss(self, decision, observation, band=None):
-        values = np.nan_to_num(decision, posinf=0.0), np.nan_to_num(observation, posinf=0.0)
-        return super().loss(*values, band)
-
-
-class MakesMatrices(Good):
-    def loss(self, decision, observation, band=None):
-        decision = np.asarray(decision, dtype=float)
-        if decision.ndim == 2:
-            return np.abs(decision - observation)
-        return super().loss(decision, observation, band)
 
 
 class NotFinite(Good):
@@ -177,34 +155,9 @@ class OtherCost(Good):
         return 2.0 * super().cost(decision, truth)
 
 
-class OneNumberOnly(Good):
-    def loss(self, decision, observation, band=None):
-        if self.underage < 0:
-            raise ValueError("underage is negative")
-        return super().loss(decision, observation, band)
-
-
-class FirstRowForAll(Good):
-    def loss(self, decision, observation, band=None):
-        first = float(np.ravel(self.underage)[0])
-        return Good(first, self.overage).loss(decision, observation, band)
-
-
 class TakesNothing(Good):
     def take(self, index):
         return type(self)(self.underage, 2.0 * np.asarray(self.overage))
-
-
-class Unequal(Good):
-    def __eq__(self, other):
-        return self is other
-
-    __hash__ = Good.__hash__
-
-
-@dataclass(frozen=True, eq=False)
-class NotPicklable(Good):
-    price: object = field(default_factory=lambda: lambda: 1.0)
 
 
 class Raises(Good):
@@ -243,7 +196,6 @@ class WrongCurve(Cost):
 
 
 BAND = "loss must be 0 in the band and outside what its nearer end costs as the truth, got "
-COPY = r"a cost must equal its copy by {} \(@dataclass\(frozen=True, eq=False\) helps\), got "
 WRONG = [
     (
         SignOfSlope,
@@ -256,19 +208,11 @@ WRONG = [
     (TooSteep, r"loss must not be steeper than steepest claims, got 3 instead of 2 at decision "),
     (BandIgnored, BAND + r".* instead of 0 at decision .*, low .* and high "),
     (SumOfRows, r"loss must return an array of shape \(120,\) .* got shape \(\) of float\.$"),
-    (SeesOtherRows, r"loss of a row must not depend on other rows, got .* alone and .* among 120"),
-    (ChangesItsInput, r"loss must not change the arrays it is given, got other numbers in them\.$"),
-    (Forgetful, r"loss must (take|give)"),
-    (SwallowsMissing, r"loss must refuse nan in the decision \(self.align does\), got shape "),
-    (SwallowsMissing, r"loss must refuse inf in the observation \(self.align does\), got shape "),
-    (MakesMatrices, r"loss must refuse a decision of shape \(120, 1\) .* got shape \(120, 120\)\."),
+    (SeesOtherRows, r"loss of a row must not depend on other rows, .* alone and .* among 120"),
+    (Forgetful, r"loss must take"),
     (NotFinite, r"loss and subgradient must be finite, got inf at decision .* and truth "),
     (OtherCost, BAND),
-    (OneNumberOnly, r"loss must use underage row by row, got ValueError: The truth"),
-    (FirstRowForAll, r"loss must use underage row by row, got .* instead of .* at decision "),
-    (TakesNothing, r"(loss of a row must not depend|take must choose rows of the cost)"),
-    (Unequal, COPY.format("copy.deepcopy") + "Unequal"),
-    (NotPicklable, COPY.format("pickle") + "AttributeError: "),
+    (TakesNothing, r"loss of a row must not depend"),
     (Raises, r"loss, subgradient and take must work on .* got RuntimeError: no band here\."),
     (OtherLoss, r"the hinges that the exact solvers train on must sum to loss, got "),
     (WrongCurve, r"subgradient must be the slope of loss, got .* instead of .* at decision "),
@@ -296,16 +240,13 @@ def test_a_fault_of_one_row_is_found():
 
 
 def test_what_is_not_claimed_is_no_fault():
-    class Local(Good):
-        """Not at the top of a module, so pickle is not tried."""
-
     class Gain(Rebate):
         convex = False
 
     class OwnBand(BandIgnored):
         own_band = True
 
-    for kind in (Local, Gain, OwnBand):
+    for kind in (Gain, OwnBand):
         assert check_cost(kind()) == []
 
 

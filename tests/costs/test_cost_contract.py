@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import dataclass
 
 import joblib
 import numpy as np
@@ -87,7 +87,7 @@ def test_a_cost_does_not_change():
     cost = Newsvendor(underage, 1)
     underage[0] = 100.0
     assert cost == Newsvendor([3, 4], 1)
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError, match="does not change"):
         cost.overage = 2.0
 
 
@@ -173,7 +173,7 @@ def test_with_rows_keeps_what_is_not_a_number():
             PreventiveReplacement(1, 5),
             "form",
             "PreventiveReplacement has no parameter form per row; "
-            "it has planned, failure and discount.",
+            "it has planned and failure and discount.",
         ),
     ],
 )

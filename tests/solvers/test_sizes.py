@@ -35,7 +35,7 @@ def test_each_size_out_of_range_has_its_sentence(size):
         with pytest.raises(InvalidInput, match=tiny if size < 1 else huge):
             model.fit(container(X * one), y)
     refuses("y", LinearDecision(cost), X, y * size)
-    refuses("band", LinearDecision(cost, Band(size / 2, size)), X, y)
+    refuses("band (low|high)", LinearDecision(cost, Band(size / 2, size)), X, y)
     refuses("cost overage", LinearDecision(Newsvendor(1, size)), X, y)
     refuses("sample_weight", LinearDecision(cost), X, y, sample_weight=np.full(40, size))
     with pytest.raises(InvalidInput, match=f"largest number of y {told}"):

@@ -83,11 +83,11 @@ def torch_loss(cost: Cost) -> Loss:
             raise InvalidInput("low must be at most high, got a row where it is not.")
         if not isinstance(cost, HingeCost):
             return _by_numpy(cost, decision, seen, bottom, top)
-        tiers, total = cost.tiers, torch.zeros_like(decision)
-        for distance, growth in tiers.kinks_above():
+        (down, up), total = cost.tiers.kinks(), torch.zeros_like(decision)
+        for distance, growth in up:
             kink = seen + top + column("cost", distance)
             total = total + column("cost", growth) * torch.relu(decision - kink)
-        for distance, growth in tiers.kinks_below():
+        for distance, growth in down:
             kink = seen + bottom - column("cost", distance)
             total = total + column("cost", growth) * torch.relu(kink - decision)
         return total.mean()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -111,20 +110,19 @@ class Cost(PerRow, ABC):
         Cost
             Of the same kind.
         """
+        if not any(value is not None for value in parameters.values()):
+            return self
+        given = {name: value for name, value in parameters.items() if value is not None}
         values = self.parameters()
         numeric = [name for name, value in values.items() if _is_numeric(value)]
-        given = {name: value for name, value in parameters.items() if value is not None}
-        unknown = [name for name in given if name not in numeric]
-        if unknown:
-            known = (
-                f"{', '.join(numeric[:-1])} and {numeric[-1]}" if numeric[1:] else "".join(numeric)
-            )
-            raise Unsupported(
-                f"{type(self).__name__} has no parameter {unknown[0]} per row; "
-                f"it has {known or 'none'}."
-            )
-        read = {name: read_numbers(name, value) for name, value in given.items()}
-        return type(self)(**{**values, **read}) if given else self
+        for name, value in given.items():
+            if name not in numeric:
+                raise Unsupported(
+                    f"{type(self).__name__} has no parameter {name} per row; "
+                    f"it has {' and '.join(numeric) or 'none'}."
+                )
+            values[name] = read_numbers(name, value)
+        return type(self)(**values)
 
     def align(
         self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
@@ -133,10 +131,13 @@ class Cost(PerRow, ABC):
         chosen, seen = read_array("decision", decision), read_array("observation", observation)
         low, high = self._ends(band)
         named = {"decision": chosen, "observation": seen, "low": low, "high": high}
-        shape = (count_rows({**named, **self.parameters()}),)
+        n_rows = common_rows({**named, **self.parameters()})
+        shape = (1 if n_rows is None else n_rows,)
         seen = np.broadcast_to(seen, shape)
         chosen = np.broadcast_to(chosen, shape)
-        return Aligned(chosen, seen, shifted(seen, low), shifted(seen, high))
+        # not copied where an end is the observation
+        bottom, top = (seen if np.ndim(d) == 0 and d == 0 else seen + d for d in (low, high))
+        return Aligned(chosen, seen, bottom, top)
 
     def _ends(self, band: Band | None) -> tuple[Numbers, Numbers]:
         """Give low and high of a band that this cost can use."""
@@ -157,16 +158,3 @@ A_COST = Instance(Cost, "a Cost such as Newsvendor(underage=3, overage=1)")
 
 def _is_numeric(value: object) -> bool:
     return isinstance(value, int | float | np.ndarray) and not isinstance(value, bool)
-
-
-def count_rows(values: Mapping[str, object]) -> int:
-    """Count the rows that `values` speak of; numbers alone make one row."""
-    n_rows = common_rows(values)
-    return 1 if n_rows is None else n_rows
-
-
-def shifted(observation: Array, distance: Numbers) -> Array:
-    """Add `distance`, without a copy when it is the number 0."""
-    if isinstance(distance, float) and distance == 0:
-        return observation
-    return observation + distance

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-import sys
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from unmet.arrays import Array, Band, common_rows, read_array
 from unmet.costs.base import Cost
 from unmet.costs.hinge import HingeCost
-from unmet.errors import InvalidInput, UnmetError
+from unmet.errors import InvalidInput
 from unmet.validation import WholeNumber
 
 _METHODS = ("loss", "subgradient")
@@ -27,9 +23,8 @@ def check_cost(cost: Cost, *, truth: ArrayLike | None = None, random_state: int 
     """Try a cost, and say in a sentence each what breaks the contract of `Cost`.
 
     Values are compared with the subgradient at random decisions, on every known kink and beside
-    it; claims (``convex``, ``steepest``, the hinges of a `HingeCost`) with the values. Rows,
-    bands, copies and bad input are tried, too. Passing is no proof, as only some decisions are
-    tried.
+    it; claims (``convex``, ``steepest``, the hinges of a `HingeCost`) with the values. Rows and
+    bands are tried, too. Passing is no proof, as only some decisions are tried.
 
     Parameters
     ----------
@@ -81,14 +76,14 @@ def check_cost(cost: Cost, *, truth: ArrayLike | None = None, random_state: int 
                 f"truth must have as many rows as the cost, got {values.size} for {n_rows}."
             )
     problems: dict[str, str] = {}
-    for check in (_shapes, _curves, _inputs, _rows, _copies):
+    for check in (_shapes, _curves):
         try:
             with np.errstate(all="ignore"):
                 for must, got in check(cost, values, generator):
                     problems.setdefault(must, f"{must}, got {got}.")
         except Exception as error:  # of the cost itself
-            must = "loss, subgradient and take must work on numbers, rows, bands and copies"
-            problems.setdefault(must, f"{must}, got {_said(error)}.")
+            must = "loss, subgradient and take must work on numbers, rows and bands"
+            problems.setdefault(must, f"{must}, got {type(error).__name__}: {error}")
         if problems and check is _shapes:
             break  # nothing can be compared
     return list(problems.values())
@@ -114,10 +109,6 @@ def _where(
     yield must, f"{entry(got)}{expected} at {' and '.join(filter(None, [', '.join(most), last]))}"
 
 
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}"
-
-
 # --- Checks: each yields what is wrong.
 
 
@@ -134,10 +125,11 @@ def _shapes(cost: Cost, truth: Array, _: np.random.Generator) -> Iterator[Fault]
             return
         if not np.array_equal(method(middle, truth), result, equal_nan=True):
             yield f"{name} must take one number as the decision of every row", "another result"
-        alone = getattr(cost.take(np.array([0])), name)(middle, float(truth[0]))
-        if not np.array_equal(alone, result[:1], equal_nan=True):
-            must = f"{name} of a row must not depend on other rows"
-            yield must, f"{alone} alone and {result[:1]} among {n_rows} rows"
+        rows = np.arange(0, n_rows, 3)
+        alone = getattr(cost.take(rows), name)(middle, truth[rows])
+        if not np.array_equal(alone, result[rows], equal_nan=True):
+            must = f"{name} of a row must not depend on other rows, and take must choose them"
+            yield must, f"{alone[:1]} alone and {result[:1]} among {n_rows} rows"
 
 
 def _curves(cost: Cost, truth: Array, generator: np.random.Generator) -> Iterator[Fault]:
@@ -226,78 +218,3 @@ def _curves(cost: Cost, truth: Array, generator: np.random.Generator) -> Iterato
             wrong = (here <= np.minimum(*sides) + small) & (np.abs(still) * step > small)
             must = "subgradient must be 0 where 0 is one, so that a free decision stays"
             yield from _where(wrong, must, still, decision=end, truth=truth)
-
-
-def _inputs(cost: Cost, truth: Array, _: np.random.Generator) -> Iterator[Fault]:
-    """Look at inputs after a call, and give it what it should refuse."""
-    for name in _METHODS:
-        method = getattr(cost, name)
-        given, seen = 1.1 * truth, truth.copy()
-        first, second = method(given, seen), method(given, seen)
-        if not (np.array_equal(given, 1.1 * truth) and np.array_equal(seen, truth)):
-            yield f"{name} must not change the arrays it is given", "other numbers in them"
-        if not np.array_equal(first, second, equal_nan=True):
-            yield f"{name} must give the same numbers when asked again", "others"
-        bad = {}
-        for value in (np.nan, np.inf):
-            column = np.append(truth[:-1], value)
-            bad[f"{value} in the decision"] = column, truth
-            bad[f"{value} in the observation"] = truth, column
-        if truth.size > 1:
-            bad[f"a decision of shape ({truth.size}, 1)"] = truth[:, np.newaxis], truth
-        for what, wrong in bad.items():
-            try:
-                result = method(*wrong)
-            except (ValueError, TypeError, ArithmeticError):
-                continue
-            if np.isfinite(result).all():
-                yield f"{name} must refuse {what} (self.align does)", f"shape {np.shape(result)}"
-
-
-def _rows(cost: Cost, truth: Array, generator: np.random.Generator) -> Iterator[Fault]:
-    """Chosen rows cost what they cost among all, and each row may have numbers of its own."""
-    decision = truth * generator.uniform(0.7, 1.3, truth.size)
-    index = generator.permutation(truth.size)[: max(1, truth.size // 2)]
-    for name in _METHODS:
-        among = getattr(cost, name)(decision, truth)[index]
-        alone = getattr(cost.take(index), name)(decision[index], truth[index])
-        must = f"take must choose rows of the cost, here for its {name}"
-        yield from _where(alone != among, must, alone, among, row=index)
-    for name, value in cost.parameters().items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        numbers = np.where(np.arange(truth.size) % 2, 1.1 * value, 1.0 * value)
-        try:
-            by_row = cost.with_rows(**{name: numbers})
-            singles = {each: cost.with_rows(**{name: each}) for each in np.unique(numbers)}
-        except UnmetError:
-            continue  # it cannot differ by row
-        for method in _METHODS:
-            must = f"{method} must use {name} row by row"
-            try:
-                result = getattr(by_row, method)(decision, truth)
-            except Exception as error:
-                yield must, _said(error)
-                continue
-            for number, single in singles.items():
-                expected = getattr(single, method)(decision, truth)
-                wrong = (numbers == number) & ~np.isclose(result, expected, rtol=1e-12, atol=0)
-                yield from _where(wrong, must, result, expected, decision=decision, truth=truth)
-
-
-def _copies(cost: Cost, truth: Array, _: np.random.Generator) -> Iterator[Fault]:
-    """Compare copies: equal, of the same hash, and as dear."""
-    ways: dict[str, Any] = {"copy.deepcopy": copy.deepcopy}
-    if getattr(sys.modules.get(type(cost).__module__), type(cost).__qualname__, None) is type(cost):
-        ways["pickle"] = lambda cost: pickle.loads(pickle.dumps(cost))  # finds it by its name
-    for name, way in ways.items():
-        must = f"a cost must equal its copy by {name} (@dataclass(frozen=True, eq=False) helps)"
-        try:
-            made = way(cost)
-            same = made == cost and hash(made) == hash(cost)
-            same = same and np.array_equal(made.loss(truth, truth), cost.loss(truth, truth))
-        except Exception as error:
-            yield must, _said(error)
-        else:
-            if not same:
-                yield must, repr(made)

@@ -7,8 +7,7 @@ distance from it. Both are written as a sum of hinges, `Kinks`: what the exact s
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
@@ -26,11 +25,10 @@ from unmet.arrays import (
     read_array,
     read_numbers,
 )
-from unmet.costs.base import Aligned, Cost, count_rows, shifted
+from unmet.costs.base import Aligned, Cost
 from unmet.errors import InvalidInput
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Slopes(PerRow):
     """Cost per unit that a decision lies below or above the truth.
 
@@ -69,7 +67,6 @@ Entries: TypeAlias = ArrayLike | Sequence[ArrayLike]
 """A number, or one entry per tier, each of them a number or an array with one entry per row."""
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Tiers(PerRow):
     """Cost per unit below and above the truth, tier by tier.
 
@@ -107,18 +104,12 @@ class Tiers(PerRow):
         self._keep(**read_sides(given))
 
     @classmethod
-    def checked(
-        cls,
-        below: tuple[Numbers, ...],
-        above: tuple[Numbers, ...],
-        below_breaks: tuple[Numbers, ...] = (),
-        above_breaks: tuple[Numbers, ...] = (),
-    ) -> Self:
+    def checked(cls, *given: tuple[Numbers, ...]) -> Self:
         """Make tiers of what was checked before, as costs do each time they are asked."""
         made = cls.__new__(cls)
-        values = vars(made)
-        values["below"], values["above"] = below, above
-        values["below_breaks"], values["above_breaks"] = below_breaks, above_breaks
+        below, above, *breaks = given
+        low, high = breaks or ((), ())
+        vars(made).update(below=below, above=above, below_breaks=low, above_breaks=high)
         return made
 
     @property
@@ -127,13 +118,15 @@ class Tiers(PerRow):
         largest = np.maximum(self.below[-1], self.above[-1])
         return largest if largest.ndim else float(largest)
 
-    def kinks_below(self) -> Iterator[tuple[Numbers, Numbers]]:
-        """Distance of each kink below the truth, and by how much the slope grows there."""
-        return _kinks(self.below, self.below_breaks)
-
-    def kinks_above(self) -> Iterator[tuple[Numbers, Numbers]]:
-        """Distance of each kink above the truth, and by how much the slope grows there."""
-        return _kinks(self.above, self.above_breaks)
+    def kinks(self) -> tuple[list[tuple[Numbers, Numbers]], list[tuple[Numbers, Numbers]]]:
+        """Distances of the kinks below and above the truth, and how much the slope grows there."""
+        both = []
+        for slopes, breaks in ((self.below, self.below_breaks), (self.above, self.above_breaks)):
+            side: list[tuple[Numbers, Numbers]] = [(0.0, slopes[0])]
+            for place, distance in enumerate(breaks):
+                side.append((distance, slopes[place + 1] - slopes[place]))
+            both.append(side)
+        return both[0], both[1]
 
 
 def read_sides(given: dict[str, tuple[Entries, Entries]]) -> dict[str, tuple[Numbers, ...]]:
@@ -192,14 +185,6 @@ def _read_tiers(name: str, value: Any, *, strictly: bool) -> tuple[Numbers, ...]
         where = f" in row {row}" if grows.size > 1 else ""
         raise InvalidInput(f"{name} must {rule}, got {after} after {before}{where}{why}.")
     return tiers
-
-
-def _kinks(
-    slopes: tuple[Numbers, ...], breaks: tuple[Numbers, ...]
-) -> Iterator[tuple[Numbers, Numbers]]:
-    yield 0.0, slopes[0]
-    for place, distance in enumerate(breaks):
-        yield distance, slopes[place + 1] - slopes[place]
 
 
 class Kinks(NamedTuple):
@@ -277,9 +262,8 @@ class HingeCost(Cost):
         short = np.maximum(rows.bottom - rows.decision, 0.0)
         excess = np.maximum(rows.decision - rows.top, 0.0)
         total: Array = tiers.below[0] * short + tiers.above[0] * excess
-        for far, kinks in ((short, tiers.kinks_below()), (excess, tiers.kinks_above())):
-            next(kinks)  # the first ones are paid already
-            for distance, growth in kinks:
+        for far, kinks in zip((short, excess), tiers.kinks(), strict=True):
+            for distance, growth in kinks[1:]:  # the first ones are paid already
                 total += growth * np.maximum(far - distance, 0.0)
         return total
 
@@ -293,9 +277,8 @@ class HingeCost(Cost):
         """
         rows = self.align(decision, observation, band)
         tiers = self._tiers_for(rows)
-        up, down = tiers.kinks_above(), tiers.kinks_below()
-        (_, above), (_, below) = next(up), next(down)
-        slope: Array = above * (rows.decision > rows.top) - below * (rows.decision < rows.bottom)
+        down, up = tiers.kinks()
+        slope: Array = np.zeros(rows.decision.size)
         for distance, growth in up:
             slope += growth * (rows.decision > rows.top + distance)
         for distance, growth in down:
@@ -325,19 +308,40 @@ class HingeCost(Cost):
         Returns
         -------
         Kinks
-            Slopes that are the same in every row are views that repeat one number (and an
-            observation with one kink and no band is not copied): do not write into them.
+            Slopes that are the same in every row are views that repeat one number: do not write
+            into them.
         """
-        seen = read_array("observation", observation)
-        weight: Numbers = 1.0
-        if sample_weight is not None:
-            weight = non_negative("sample_weight", sample_weight)
+        seen, weight = read_array("observation", observation), sample_weight
+        if weight is None:
+            weight = 1.0
+        elif not isinstance(weight, float):
+            weight = non_negative("sample_weight", weight)
         low, high = self._ends(band)
         named = {"observation": seen, "low": low, "high": high, "sample_weight": weight}
         tiers = self.tiers
-        n_rows = count_rows({**named, **self.parameters(), **tiers.parameters()})
-        seen = np.broadcast_to(seen, (n_rows,))
-        return _hinges(tiers, seen, low, high, weight)
+        n_rows = common_rows({**named, **self.parameters(), **vars(tiers)})
+        seen = np.broadcast_to(seen, (1 if n_rows is None else n_rows,))
+        down, up = tiers.kinks()
+        if np.all(low == high):  # both first kinks are one
+            listed = [(low, down[0][1], up[0][1])]
+        else:
+            listed = [(high, 0.0, up[0][1]), (low, down[0][1], 0.0)]
+        for distance, growth in up[1:]:
+            listed.append((high + distance, 0.0, growth))
+        for distance, growth in down[1:]:
+            listed.append((low - distance, growth, 0.0))
+        shape = len(listed), seen.size
+        position = np.empty(shape)
+        for row, (distance, _, _) in zip(position, listed, strict=True):
+            np.add(seen, distance, out=row)
+        sides = []
+        for side in (1, 2):
+            slopes = [each[side] * weight for each in listed]
+            if all(map(np.isscalar, slopes)):  # a view that repeats one number
+                sides.append(np.broadcast_to(np.array(slopes)[:, np.newaxis], shape))
+            else:
+                sides.append(np.stack([np.broadcast_to(each, shape[1:]) for each in slopes]))
+        return Kinks(position, *sides)
 
     def _tiers_for(self, rows: Aligned) -> Tiers:
         tiers = self.tiers
@@ -384,31 +388,3 @@ class PiecewiseLinearCost(HingeCost):
     def level(self) -> Numbers:
         """Critical ratio α: the quantile of the truth that has the least expected cost."""
         return self.slopes.level
-
-
-def _hinges(tiers: Tiers, seen: Array, low: Numbers, high: Numbers, weight: Numbers) -> Kinks:
-    """List distances from the observation with their two slopes, and stack them."""
-    up = [(distance, 0.0, growth * weight) for distance, growth in tiers.kinks_above()]
-    down = [(-distance, growth * weight, 0.0) for distance, growth in tiers.kinks_below()]
-    known = bool(np.all(low == high))
-    if known:  # both first kinks are one
-        listed = [(low, down[0][1], up[0][2])]
-    else:
-        listed = [(high, 0.0, up[0][2]), (low, down[0][1], 0.0)]
-    listed += [(high + distance, below, above) for distance, below, above in up[1:]]
-    listed += [(low + distance, below, above) for distance, below, above in down[1:]]
-    distances, below, above = zip(*listed, strict=True)
-    if len(listed) == 1:
-        position = shifted(seen, distances[0])[np.newaxis]
-    else:
-        position = np.empty((len(listed), seen.size))
-        for row, distance in zip(position, distances, strict=True):
-            np.add(seen, distance, out=row)
-    return Kinks(position, _stacked(below, seen.size), _stacked(above, seen.size))
-
-
-def _stacked(slopes: Sequence[Numbers], n_rows: int) -> Array:
-    """Stack one slope per kink into shape (n_kinks, n_rows); a view when they are numbers."""
-    if all(isinstance(slope, float) for slope in slopes):
-        return np.broadcast_to(np.asarray(slopes)[:, np.newaxis], (len(slopes), n_rows))
-    return np.stack([np.broadcast_to(slope, (n_rows,)) for slope in slopes])

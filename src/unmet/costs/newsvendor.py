@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
 from numpy.typing import ArrayLike
 
 from unmet.arrays import Numbers, positive, read_numbers
-from unmet.costs.hinge import PiecewiseLinearCost, Slopes
+from unmet.costs.hinge import PiecewiseLinearCost, Slopes, Tiers
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Newsvendor(PiecewiseLinearCost):
     """Newsvendor cost (eq. nvc-uncensor) and its ε-insensitive form (eq. nvc-censored).
 
@@ -90,6 +88,11 @@ class Newsvendor(PiecewiseLinearCost):
     def slopes(self) -> Slopes:
         """Underage below the truth, overage above it."""
         return Slopes(below=self.underage, above=self.overage)
+
+    @property
+    def tiers(self) -> Tiers:
+        """The same as one tier on either side."""
+        return Tiers.checked((self.underage,), (self.overage,))
 
     def normalised(self) -> Self:
         """Rescale to slopes α and 1 - α (eq. le1e2, in-nvc-norm).

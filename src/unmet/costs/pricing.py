@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,7 +10,6 @@ from unmet.costs.base import Cost
 from unmet.costs.hinge import PiecewiseLinearCost, Slopes
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class CustomPricing(PiecewiseLinearCost):
     """ε-insensitive cost of a price (eq. cp).
 
@@ -57,7 +54,6 @@ class CustomPricing(PiecewiseLinearCost):
         return Slopes(below=self.underprice, above=self.overprice)
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Revenue(Cost):
     """Minus the revenue of a price: a deal is made where the price is at most the truth.
 

@@ -6,7 +6,6 @@ unit of time, as a cost of single rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -44,7 +43,6 @@ class _Replacement(JumpCost):
         require(one, rule, low=band.low, high=band.high)
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class PreventiveReplacement(_Replacement):
     """Discounted cost of a replacement interval (eq. pr).
 
@@ -169,7 +167,6 @@ class PreventiveReplacement(_Replacement):
         return value
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class AgeReplacement(_Replacement):
     """Long-run cost of replacing a part at age y or when it fails, whichever comes first.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +11,6 @@ from unmet.arrays import Array, Band
 from unmet.costs.base import Cost
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SquaredError(Cost):
     """Squared distance to the truth (eq. MSELoss), or with a band to its nearest end.
 

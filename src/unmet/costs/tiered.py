@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
 from numpy.typing import ArrayLike
@@ -12,7 +11,6 @@ from unmet.costs.hinge import Entries, HingeCost, Tiers, read_sides
 from unmet.errors import Unsupported
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class TieredCost(HingeCost):
     """Underage and overage with several tiers each: any convex piecewise-linear cost.
 

@@ -219,7 +219,7 @@ def state_of(value: Any) -> dict[str, Any]:
     kind: Any = type(value)
     if is_dataclass(value) and kind.__getstate__ is object.__getstate__:
         return {field.name: getattr(value, field.name) for field in fields(value)}
-    return dict(value.__getstate__())
+    return dict(value.__getstate__() or {})
 
 
 def parts_of(model: Any) -> Iterator[Any]:

@@ -520,7 +520,7 @@ def _nested_bands(rows: Rows) -> list[_Nested]:
     if not isinstance(rows.cost, HingeCost):
         return [(low, high, 1.0, 1.0)]
     tiers = rows.cost.tiers
-    sides = zip_longest(tiers.kinks_below(), tiers.kinks_above(), fillvalue=(0.0, 0.0))
+    sides = zip_longest(*tiers.kinks(), fillvalue=(0.0, 0.0))
     return [(low - down, high + up, below, above) for (down, below), (up, above) in sides]
 
 
