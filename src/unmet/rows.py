@@ -105,7 +105,9 @@ class Rows:
         `at_least` is the number of rows that must have weight.
         """
         n_rows = observation.size
-        share = read_weights(sample_weight, n_rows, at_least=at_least)
+        share = None
+        if sample_weight is not None:
+            share = read_weights(sample_weight, n_rows, at_least=at_least)
         available = None if stock is None else read_missing("stock", stock, n_rows, endless=True)
         limits, flags = None, None
         if isinstance(censored, Limits):
@@ -219,7 +221,9 @@ def read_features(X: Any, *, at_least: int = 1, allow_missing: bool = False) -> 
         return _read_sparse(X, at_least, allow_missing)
     array, names = _read_table("X", X)
     _check_shape(array.shape, at_least)
-    rows = np.ascontiguousarray(_as_floats("X", array, names))
+    if array.dtype != np.float64:
+        array = _as_floats("X", array, names)
+    rows = np.ascontiguousarray(array)
     flat = rows.reshape(-1)
     # One number tells whether anything is wrong, without an array of as many truth values; it is
     # also large for many entries of some size, so doubt is settled by looking at each.
@@ -251,7 +255,9 @@ def read_column(name: str, value: Any, n_rows: int | None = None) -> Array:
         array = array[:, 0]
     if array.ndim != 1:
         raise InvalidInput(f"{name} must have one number per row, got shape {array.shape}.")
-    column = np.ascontiguousarray(_as_floats(name, array, None))
+    if array.dtype != np.float64:
+        array = _as_floats(name, array, None)
+    column = np.ascontiguousarray(array)
     if n_rows is not None:
         check_length(name, column.size, n_rows)
     if not np.isfinite(column).all():
@@ -505,7 +511,9 @@ def check_sizes(rows: Rows, user: str, *, least: float = SIZES[0], features: boo
     for name, value in sizes.items():
         finite = np.abs(value)[np.isfinite(value)] if np.ndim(value) else np.abs(value)
         most = float(np.max(finite)) if np.size(finite) else 0.0
-        _check_size(name, most, least if name == "y" else SIZES[0], f" for {user},")
+        smallest = least if name == "y" else SIZES[0]
+        if not smallest <= most <= SIZES[1]:
+            _check_size(name, most, smallest, f" for {user},")
 
 
 def _check_size(name: str, largest: float, smallest: float, user: str) -> None:

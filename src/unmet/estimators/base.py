@@ -30,7 +30,7 @@ from unmet.rows import Rows, read_column, read_weights
 from unmet.solvers.blocks.source import BlockSource
 from unmet.validation import Maybe, refusal
 
-_EVEN = Newsvendor(underage=1.0, overage=1.0)
+_EVEN, _COST = Newsvendor(underage=1.0, overage=1.0), Maybe(A_COST)
 
 
 # --- What a model is given: a cost, a band or a rule for one, and what is known of its rows.
@@ -38,7 +38,7 @@ _EVEN = Newsvendor(underage=1.0, overage=1.0)
 
 def read_cost(cost: Any) -> Cost:
     """Cost of an estimator; None is the median's."""
-    return _EVEN if cost is None else Maybe(A_COST)("cost", cost)
+    return _EVEN if cost is None else _COST("cost", cost)
 
 
 def read_band(band: Any) -> Band | BandRule | None:

@@ -90,7 +90,7 @@ def fit_blocks(
             f"The cost {name} and a source of blocks do not fit together, because {name} has no "
             "slopes: use a cost such as Newsvendor(underage=3, overage=1)."
         )
-    sample, size = read_sample(source), source.n_features
+    sample, (ridge, lasso) = read_sample(source), method.penalties(source.n_features)
     rows = sample.rows
     if len(rows) < 2:
         raise InvalidInput(f"X must have at least two rows with weight, got {sample.n_rows}.")
@@ -126,7 +126,7 @@ def fit_blocks(
     kept = _training_rows(some, pricing)
     check_sizes(kept, "a linear decision")
     if sample.complete:
-        found_here = method.solve(_training_rows(rows, pricing))
+        found_here = method.train(_training_rows(rows, pricing))
         solution = replace(found_here, passes=float(sample.reads))
     else:
         solution = solve_blocks(
@@ -134,8 +134,8 @@ def fit_blocks(
             pricing,
             sample,
             intercept=method.fit_intercept,
-            ridge=np.full(size, method.ridge) if method.ridge else None,
-            lasso=np.full(size, method.lasso) if method.lasso else None,
+            ridge=ridge,
+            lasso=lasso,
             tolerance=method.tolerance,
         )
     by_row = tuple(n for n in ("underage", "overage") if getattr(rows, n) is not None)

@@ -602,7 +602,7 @@ def _own_model(model: DecisionModel, method: LinearMethod | None, rows: Rows, we
     try:
         if method is not None:
             # what `LinearDecision.fit` does to rows that have been checked: the same, sooner
-            solution = method.solve(rows)
+            solution = method.train(rows)
             return np.append(solution.coefficients, solution.intercept)
         own = clone(model).set_params(cost=rows.cost, band=rows.band)
         return own.fit(rows.features, rows.observation, sample_weight=weight)
@@ -612,7 +612,7 @@ def _own_model(model: DecisionModel, method: LinearMethod | None, rows: Rows, we
 
 def _fit_groups(model: DecisionModel, rows: Rows, weight: Array | None, ends: Any) -> list[Any]:
     """Fit a copy of a model to every group; groups lie between `ends`."""
-    method = LinearMethod.of(model) if type(model) is LinearDecision else None
+    method = LinearMethod(model) if type(model) is LinearDecision else None
     with one_blas_thread():
         return [
             _own_model(model, method, rows.take(part), None if weight is None else weight[part])
@@ -627,7 +627,7 @@ def _hold_out(
 
     NaN where that could not be fitted.
     """
-    method = LinearMethod.of(model) if type(model) is LinearDecision else None
+    method = LinearMethod(model) if type(model) is LinearDecision else None
     decision = np.full(folds.size, np.nan)
     group = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     with one_blas_thread():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -61,87 +61,76 @@ _PARAMETERS = {
 }
 
 
-@dataclass(frozen=True)
 class LinearMethod:
     """How to train: a solver, what it adds to the mean cost, and when it stops."""
 
-    solver: SolverName
-    penalty: PenaltyName | None
-    ridge: float
-    lasso: float
-    fit_intercept: bool
-    tolerance: float
-    minibatch: MiniBatchOptions
-
-    @classmethod
-    def of(cls, model: LinearDecision) -> LinearMethod:
+    def __init__(self, model: LinearDecision) -> None:
         """Read the constructor's parameters, which may hold anything."""
         read = read_parameters(_PARAMETERS, model)
-        options = read["minibatch"] or _PUBLISHED
+        self.solver, self.penalty = read["solver"], read["penalty"]
+        self.fit_intercept, self.tolerance = read["fit_intercept"], read["tol"]
+        self.minibatch = read["minibatch"] or _PUBLISHED
         if model.random_state is not None:
-            options = replace(options, random_state=model.random_state)
-        penalty, strength, ratio = read["penalty"], read["strength"], read["l1_ratio"]
+            self.minibatch = replace(self.minibatch, random_state=model.random_state)
+        strength, ratio = read["strength"], read["l1_ratio"]
         if strength and not SIZES[0] <= strength <= SIZES[1]:
             raise InvalidInput(
                 f"strength must be 0 or between {SIZES[0]:g} and {SIZES[1]:g}, got {strength:g}."
             )
-        ridge = {"l2": strength, "elasticnet": strength * (1.0 - ratio)}
-        lasso = {"l1": strength, "elasticnet": strength * ratio}
-        return cls(
-            solver=read["solver"],
-            penalty=penalty,
-            ridge=ridge.get(penalty, 0.0),
-            lasso=lasso.get(penalty, 0.0),
-            fit_intercept=read["fit_intercept"],
-            tolerance=read["tol"],
-            minibatch=options,
-        )
+        share = {None: 0.0, "l1": 1.0, "l2": 0.0, "elasticnet": ratio}[self.penalty]
+        self.lasso = strength * share
+        self.ridge = 0.0 if self.penalty is None else strength * (1.0 - share)
+        # None leaves the ridge of mini-batch descent to its options
+        self.descent_ridge = None if self.penalty is None else self.ridge
 
-    @property
-    def descent_ridge(self) -> float | None:
-        """Ridge as mini-batch descent takes it: None leaves it to its options."""
-        return None if self.penalty is None else self.ridge
-
-    def solve(self, rows: Rows) -> Solution:
-        """Minimise mean cost plus penalty."""
+    def train(self, rows: Rows) -> Solution:
+        """Minimise mean cost plus penalty by the solver that fits them."""
         self.check(rows)
+        intercept = self.fit_intercept
         if self.solver == "minibatch":
             return solve_minibatch(
-                rows,
-                ridge=self.descent_ridge,
-                fit_intercept=self.fit_intercept,
-                options=self.minibatch,
+                rows, ridge=self.descent_ridge, fit_intercept=intercept, options=self.minibatch
             )
         if self.solver == "smoothed":
-            return solve_smoothed(rows, ridge=self.ridge, fit_intercept=self.fit_intercept)
+            return solve_smoothed(rows, ridge=self.ridge, fit_intercept=intercept)
         if isinstance(rows.cost, JumpCost):
-            return self._sweep(rows, rows.cost)
+            features = rows.features
+            dense = features if isinstance(features, np.ndarray) else features.toarray()
+            found = None
+            if not (self.ridge or self.lasso) or not np.ptp(dense, axis=0).any():
+                found = solve_sweep(rows, fit_intercept=intercept)
+            if found is None:
+                cost = f"cost {type(rows.cost).__name__}"
+                missing = "a cost with a jump is exact only for groups of equal rows without a "
+                raise self._mismatch(cost, missing + "penalty", "solver 'smoothed'")
+            return found
         if isinstance(rows.cost, SquaredError):
             return solve_least_squares(
                 rows.features,
                 rows.observation if rows.band is None else rows.observation + rows.band.low,
                 share=rows.share,
                 ridge=self.ridge,
-                fit_intercept=self.fit_intercept,
+                fit_intercept=intercept,
                 tolerance=self.tolerance,
             )
         problem = HingeProblem(
-            rows.features, rows.kinks(), self.fit_intercept, *self._penalties(rows)
+            rows.features, rows.kinks(), intercept, *self.penalties(rows.features.shape[1])
         )
         if self.solver == "highs":
             return solve_highs(problem)
         return solve_exact(problem, tolerance=self.tolerance)
 
-    def solve_each(self, several: Sequence[Rows]) -> list[Solution]:
+    def train_each(self, several: Sequence[Rows]) -> list[Solution]:
         """Solve several problems on the same features, together where the solver gains by it."""
-        for rows in several:
-            self.check(rows)
         hinges = all(isinstance(rows.cost, HingeCost) for rows in several)
         if len(several) < 2 or self.solver != "exact" or not hinges:
-            return [self.solve(rows) for rows in several]
-        ridge, lasso = self._penalties(several[0])
+            return [self.train(rows) for rows in several]
+        for rows in several:
+            self.check(rows)
+        features = several[0].features
+        ridge, lasso = self.penalties(features.shape[1])
         return solve_path(
-            several[0].features,
+            features,
             [rows.kinks() for rows in several],
             fit_intercept=self.fit_intercept,
             ridge=ridge,
@@ -149,58 +138,10 @@ class LinearMethod:
             tolerance=self.tolerance,
         )
 
-    def _penalties(self, rows: Rows) -> tuple[Array | None, Array | None]:
+    def penalties(self, size: int) -> tuple[Array | None, Array | None]:
         """Ridge and lasso of each coefficient."""
-        size = rows.features.shape[1]
         ridge = np.full(size, self.ridge) if self.ridge else None
         return ridge, np.full(size, self.lasso) if self.lasso else None
-
-    def _sweep(self, rows: Rows, cost: JumpCost) -> Solution:
-        """Solve exactly a cost with a jump, where the features only tell groups apart."""
-        found, penalised = None, bool(self.ridge or self.lasso)
-        if penalised:  # only what varies is
-            features = rows.features
-            dense = features if isinstance(features, np.ndarray) else features.toarray()
-            penalised = bool(np.ptp(dense, axis=0).any())
-        if not penalised:
-            found = solve_sweep(rows, fit_intercept=self.fit_intercept)
-        if found is None:
-            missing = "a cost with a jump is exact only for groups of equal rows without a penalty"
-            raise self._mismatch(f"cost {type(cost).__name__}", missing, "solver 'smoothed'")
-        return found
-
-    def descend(
-        self, rows: Rows, weight: Array | None, state: DescentState | None
-    ) -> tuple[DescentState, Solution]:
-        """Go through the rows once, with mini-batches, from where descent stands.
-
-        ``weight`` are the weights as they came, since a share of one batch means nothing to the
-        next. The objective of the solution is that of these rows.
-        """
-        new = one_epoch(
-            rows,
-            weight,
-            state=state,
-            ridge=self.descent_ridge,
-            fit_intercept=self.fit_intercept,
-            options=self.minibatch,
-        )
-        ridge = self.descent_ridge
-        if ridge is None:  # β of the options is in scaled units
-            ridge = self.minibatch.penalty * new.units.steepness / new.units.unit
-        decision = np.asarray(rows.features @ new.coefficients + new.intercept)
-        objective = rows.mean_cost(decision) + ridge * float(new.coefficients @ new.coefficients)
-        unknown = float("nan")
-        return new, Solution(
-            new.coefficients,
-            new.intercept,
-            objective,
-            unknown,
-            unknown,
-            new.epochs,
-            1.0,
-            "mini-batch",
-        )
 
     def check(self, rows: Rows) -> None:
         """Refuse sizes beyond what is promised, and pairs of things that are fine alone."""
@@ -217,9 +158,9 @@ class LinearMethod:
             if self.lasso:
                 pair = f"cost {name} with the penalty {self.penalty!r}"
                 raise self._mismatch(pair, missing, "penalty 'l2'")
-        elif isinstance(cost, JumpCost) and self.solver == "exact":
-            return  # whether the features allow it shows when they are looked at
-        elif not isinstance(cost, HingeCost):
+        elif not isinstance(cost, HingeCost) and not (
+            isinstance(cost, JumpCost) and self.solver == "exact"
+        ):
             others = "'exact' or 'minibatch'" if isinstance(cost, SquaredError) else "'smoothed'"
             raise self._mismatch(f"cost {name}", f"{name} has no slopes", f"solver {others}")
 
@@ -403,7 +344,7 @@ class LinearDecision(DecisionModel):
             (chosen,) = choose_bands(self, [(cost, band)], given)
             rows = given.evaluated(cost, chosen.band).counted()
             self._learn_names(X)
-            solution = method.solve(rows)
+            solution = method.train(rows)
         self._descent = None
         return self._keep(solution, rows, cost, chosen, costs_by_row(underage, overage))
 
@@ -447,7 +388,7 @@ class LinearDecision(DecisionModel):
         [3, 9]
         """
         own = self.cost if costs is None else costs, self.band if bands is None else bands
-        pairs, method = _read_pairs(*own), LinearMethod.of(self)
+        pairs, method = _read_pairs(*own), LinearMethod(self)
         read = {id(band): read_band(band) for _, band in pairs}  # a short name is one rule
         evaluated = [(read_cost(cost), read[id(band)]) for cost, band in pairs]
         for _, band in evaluated:
@@ -463,7 +404,7 @@ class LinearDecision(DecisionModel):
                 replace(bare.evaluated(cost, each.band).counted(), features=features)
                 for cost, each in used
             ]
-            solutions = method.solve_each(several)
+            solutions = method.train_each(several)
         models: list[Self] = []
         parameters = self.get_params(deep=False)
         for own, final, rows, solution in zip(pairs, used, several, solutions, strict=True):
@@ -508,10 +449,40 @@ class LinearDecision(DecisionModel):
         given = Rows.read(cost, X, y, sample_weight=sample_weight)
         rows = given.evaluated(cost, band).counted()
         method.check(rows)
-        state = self._continue(X, method, rows)
+        if not hasattr(self, "coef_"):
+            self._learn_names(X)
+            self._descent = None
+        else:
+            self._check_names(X)
+            if self._descent is None:  # from where `fit` left off, in units of these rows
+                units = Units()
+                if method.minibatch.scale_observation:
+                    units = choose_units(rows, rows.weight, method.fit_intercept)
+                self._descent = DescentState(self.coef_, self.intercept_, units)
+        ridge = method.descent_ridge
         with one_blas_thread():
-            weight = raw_weight(given, sample_weight)
-            self._descent, solution = method.descend(rows, weight, state)
+            # weights as they came: a share of one batch means nothing to the next
+            self._descent = new = one_epoch(
+                rows,
+                raw_weight(given, sample_weight),
+                state=self._descent,
+                ridge=ridge,
+                fit_intercept=method.fit_intercept,
+                options=method.minibatch,
+            )
+        if ridge is None:  # β of the options is in scaled units
+            ridge = method.minibatch.penalty * new.units.steepness / new.units.unit
+        cost_now = rows.mean_cost(np.asarray(rows.features @ new.coefficients + new.intercept))
+        solution = Solution(
+            new.coefficients,
+            new.intercept,
+            objective=cost_now + ridge * float(new.coefficients @ new.coefficients),
+            gap=float("nan"),
+            residual=float("nan"),
+            iterations=new.epochs,
+            passes=1.0,
+            method="mini-batch",
+        )
         return self._keep(solution, rows, cost, ChosenBand(band), costs_by_row(underage, overage))
 
     def predict(self, X: Any) -> Array:
@@ -533,21 +504,10 @@ class LinearDecision(DecisionModel):
     def _read(
         self, underage: ArrayLike | None, overage: ArrayLike | None
     ) -> tuple[LinearMethod, Cost, Band | BandRule | None]:
-        cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
-        return LinearMethod.of(self), cost, read_band(self.band)
-
-    def _continue(self, X: Any, method: LinearMethod, rows: Rows) -> DescentState | None:
-        """Where descent stands: nowhere yet, where `fit` left it, or where this method did."""
-        if not hasattr(self, "coef_"):
-            self._learn_names(X)
-            return None
-        self._check_names(X)
-        if self._descent is not None:
-            return self._descent
-        units = Units()
-        if method.minibatch.scale_observation:  # fixed by these rows
-            units = choose_units(rows, rows.weight, method.fit_intercept)
-        return DescentState(self.coef_, self.intercept_, units)
+        cost = read_cost(self.cost)
+        if underage is not None or overage is not None:
+            cost = cost.with_rows(underage=underage, overage=overage)
+        return LinearMethod(self), cost, read_band(self.band)
 
     def _keep(
         self,
@@ -567,29 +527,24 @@ class LinearDecision(DecisionModel):
         return self
 
 
-def _read_pairs(
-    costs: Cost | Iterable[Cost | None] | None,
-    bands: Any,
-) -> list[tuple[Cost | None, Any]]:
+def _read_pairs(costs: Any, bands: Any) -> list[tuple[Cost | None, Any]]:
     """Costs and bands in pairs, a single one with all of the others."""
-    all_costs: list[Cost | None] = _listed("costs", costs, Cost)
-    all_bands = _listed("bands", bands, Band, BandRule, str)
-    if len(all_costs) == 1:
-        all_costs *= len(all_bands)
-    elif len(all_bands) == 1:
-        all_bands *= len(all_costs)
-    if len(all_costs) != len(all_bands):
+    sides = []
+    for name, value, kinds in (("costs", costs, (Cost,)), ("bands", bands, (Band, BandRule, str))):
+        if value is None or isinstance(value, kinds):
+            value = [value]
+        elif isinstance(value, str) or not isinstance(value, Iterable):
+            allowed = f"a {kinds[0].__name__} or several of them"
+            raise InvalidInput(f"{name} must be {allowed}, got {value!r}.")
+        sides.append(list(value))
+    first, second = sides
+    if len(first) == 1:
+        first *= len(second)
+    elif len(second) == 1:
+        second *= len(first)
+    if len(first) != len(second):
         raise InvalidInput(
             "costs and bands must be of equal length, or one of them single, "
-            f"got {len(all_costs)} and {len(all_bands)}."
+            f"got {len(first)} and {len(second)}."
         )
-    return list(zip(all_costs, all_bands, strict=True))
-
-
-def _listed(name: str, value: Any, *kinds_allowed: type) -> list[Any]:
-    if value is None or isinstance(value, kinds_allowed):
-        return [value]
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        kinds = f"a {kinds_allowed[0].__name__} or several of them"
-        raise InvalidInput(f"{name} must be {kinds}, got {value!r}.")
-    return list(value)
+    return list(zip(first, second, strict=True))

@@ -105,14 +105,14 @@ def test_processes_do_not_change_the_answer():
 
 def test_a_failure_is_kept_by_group_and_the_pooled_model_decides(monkeypatch):
     X, y, code = panel()
-    solve = LinearMethod.solve
+    solve = LinearMethod.train
 
     def fails_for_large_levels(method, rows):
         if rows.observation.mean() > 62:
             raise SolverFailure("this group\n  is cursed.")
         return solve(method, rows)
 
-    monkeypatch.setattr(LinearMethod, "solve", fails_for_large_levels)
+    monkeypatch.setattr(LinearMethod, "train", fails_for_large_levels)
     model = GroupedDecision(LinearDecision(COST), [0, 1], shrink=None, random_state=0).fit(X, y)
     assert model.failures_ == {
         (0.0, 2.0): "this group is cursed.",

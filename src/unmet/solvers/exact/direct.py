@@ -126,8 +126,11 @@ class StandardProblem:
     ) -> None:
         self.standard, self.operator = standard, operator
         self.scale, self.tolerance = scale_of(hinges, tolerance), tolerance
-        self.ridge, self.lasso = standard.penalties(*penalties)
-        self.hinges = add_lasso(operator, hinges, self.lasso)
+        self.ridge = self.lasso = None
+        self.hinges = hinges
+        if penalties[0] is not None or penalties[1] is not None:
+            self.ridge, self.lasso = standard.penalties(*penalties)
+            self.hinges = add_lasso(operator, hinges, self.lasso)
 
     def value(self, theta: Array, residual: Array | None = None) -> float:
         """Objective at some parameters, whose residuals may be known already."""
@@ -242,8 +245,8 @@ class StandardProblem:
     def solution(self, result: InteriorPoint) -> Solution:
         """Return a result in raw coordinates, with exact zeros where ℓ1 made them."""
         theta, objective, gap = result.theta, result.objective, result.gap
-        zeros = exact_zeros(theta, result.dual, self.lasso)
-        if zeros is not theta:
+        if self.lasso is not None:
+            zeros = exact_zeros(theta, result.dual, self.lasso)
             value = self.value(zeros)
             worse = max(0.0, value - objective)
             if worse <= CLOSE_COST * abs(objective):

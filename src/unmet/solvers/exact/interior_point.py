@@ -450,7 +450,8 @@ def follow_central_path(
                 break
             best = longer
         recentre = min(best.primal, best.dual) < 0.1
-        a, d = (1.0 if step >= 1 else step_share * step for step in (best.primal, best.dual))
+        a = 1.0 if best.primal >= 1 else step_share * best.primal
+        d = 1.0 if best.dual >= 1 else step_share * best.dual
         theta += a * best.theta
         z += a * best.z
         np.subtract(z, b, out=r)
