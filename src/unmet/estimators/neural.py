@@ -34,7 +34,6 @@ from unmet.estimators.base import (
 )
 from unmet.estimators.lots import ShiftCost
 from unmet.rows import Rows, check_sizes, read_features
-from unmet.solvers import constants
 from unmet.solvers.losses import Index, ScalingName, Units, loss_of
 from unmet.solvers.neural.networks import ActivationName, FeatureScaling, Network, Networks
 from unmet.solvers.neural.optimisers import (
@@ -543,10 +542,9 @@ def read_tasks(
     hidden = tuple(WholeNumber(1)("hidden_layer_sizes", width) for width in sizes)
     rate = given["learning_rate"]
     if rate is None:  # that of the fast schedule, with smaller steps for wide layers
-        narrow = min(constants.NARROW_LAYER / max(hidden, default=1), 1.0)
-        rate = float(constants.ADAM_RATE * np.sqrt(narrow))
-    usual_batch = int(np.clip(rows.n_rows // constants.BATCHES, *constants.BATCH_ROWS))
-    usual_epochs = {"lbfgs": constants.LBFGS_PASSES, "adam": constants.ADAM_EPOCHS}
+        rate = float(0.02 * np.sqrt(min(10 / max(hidden, default=1), 1.0)))
+    usual_batch = int(np.clip(rows.n_rows // 50, 32, 512))
+    usual_epochs = {"lbfgs": 200, "adam": 80}
     stopping = None
     if given["early_stopping"] or monitored is not None:
         stopping = EarlyStopping(
@@ -605,7 +603,7 @@ def _one_epoch(
         None,
     )
     rate = np.full((1, 1), task.learning_rate, dtype=dtype)
-    width = np.full(1, constants.PARTIAL_WIDTH)
+    width = np.full(1, 0.03)  # it does not know how many epochs there will be
     with np.errstate(over="ignore", invalid="ignore"):
         batches.epoch(parameters, new, options.batch_size, lambda _: rate, width)
     network = replace(network, parameters=parameters[0])

@@ -2,94 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
-from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from scipy import sparse
 
-from unmet.errors import InvalidInput, MissingPackage, SolverFailure, UnmetError
-from unmet.solvers.blocks.source import BlockSource, Result, RowBlock, dense, given, read_names
-
-_GLANCE = 1.0  # seconds between looks whether all workers are alive
-_ALONE = 300.0  # seconds without any worker: a cluster that grows on demand takes some to begin
+from unmet.errors import InvalidInput, MissingPackage
+from unmet.solvers.blocks.source import BlockSource, Result, RowBlock, given, read_names
 
 
 def import_dask() -> Any:
     """Import dask, or the sentence that says how to get it."""
     return MissingPackage.or_load("DaskBlocks", "dask", "dask")
-
-
-def active_client() -> Any:
-    """Give the client of `dask.distributed` that does Dask's work; None if none does."""
-    if import_dask().config.get("scheduler", None) != "dask.distributed":
-        return None
-    try:
-        return import_module("dask.distributed").default_client()
-    except (ImportError, ValueError):
-        return None
-
-
-# --- What becomes of a cluster while it works for us.
-
-
-class LostCluster(SolverFailure):
-    """The cluster does not answer any more, or cannot keep its workers alive."""
-
-
-@contextmanager
-def faults_of(client: Any) -> Iterator[None]:
-    """Say in one sentence what has become of the cluster; errors of a task stay as they are."""
-    try:
-        yield
-    except UnmetError:
-        raise
-    except Exception as error:
-        distributed = import_module("distributed")
-        if isinstance(error, distributed.KilledWorker):
-            raise LostCluster(
-                "Workers of the Dask cluster must live until their work is done, got a task on "
-                f"which {error.allowed_failures + 1} of them died: give them more memory, or make "
-                "partitions smaller."
-            ) from None
-        gone = CancelledError, distributed.comm.CommClosedError
-        if isinstance(error, gone) or client.status != "running":
-            raise _gone(client) from None
-        raise
-
-
-def _gone(client: Any) -> LostCluster:
-    return LostCluster(
-        "The Dask cluster must answer until the work is done, got no scheduler any more: its "
-        f"client is {client.status}."
-    )
-
-
-def result_of(client: Any, future: Any) -> Any:
-    """Wait for the result of a future for as long as there is a cluster that may still give it."""
-    alone: float | None = None
-    with faults_of(client):
-        while True:
-            try:
-                return future.result(timeout=_GLANCE)
-            except TimeoutError:
-                if future.done():  # the task's own, or just now
-                    return future.result()
-            if client.status != "running":
-                raise _gone(client)
-            now = time.monotonic()
-            alone = None if client.nthreads() else alone or now
-            if alone is not None and now - alone > _ALONE:
-                raise LostCluster(
-                    f"The Dask cluster must have a worker, got none for {_ALONE:.0f} seconds."
-                )
 
 
 class DaskBlocks(BlockSource):
@@ -137,7 +63,6 @@ class DaskBlocks(BlockSource):
         censored: Any = None,
     ) -> None:
         import_dask()
-        self._marks: dict[int, int] = {}
         columns = given(
             observation=observed,
             weight=weight,
@@ -161,9 +86,7 @@ class DaskBlocks(BlockSource):
         """Fetch one partition after the other."""
         build = import_dask().delayed(self.build)
         for number, parts in enumerate(self.partitions):
-            for block in _results([build(number, *parts)]):
-                self._compare(number, _mark(block))
-                yield block
+            yield from import_dask().compute(build(number, *parts))
 
     def run(self, task: Callable[[RowBlock], Result]) -> Iterator[Result]:
         """Run the task on all partitions, and yield what it returns in their order."""
@@ -172,24 +95,14 @@ class DaskBlocks(BlockSource):
         shared = dask.delayed(partial(_work, self.build, task), traverse=False)
         apply = dask.delayed(_apply, pure=False)
         tasks = [apply(shared, number, *parts) for number, parts in enumerate(self.partitions)]
-        for number, (mark, result) in enumerate(_results(tasks)):
-            self._compare(number, mark)
-            yield result
+        yield from dask.compute(*tasks)
 
     def count(self) -> int:
         """Count the rows, of a data frame by one of its columns."""
         if self.counted is None:
             return super().count()
-        (n_rows,) = _results([self.counted.size])
+        (n_rows,) = import_dask().compute(self.counted.size)
         return int(n_rows)
-
-    def _compare(self, number: int, mark: int) -> None:
-        """Refuse rows that are others than in the pass before: the answer would fit neither."""
-        if self._marks.setdefault(number, mark) != mark:
-            raise InvalidInput(
-                f"data must be the same in every pass, got other rows in partition {number}: were "
-                "its files replaced? data.persist() reads them once."
-            )
 
     def _read_arrays(
         self, data: Any, columns: dict[str, Any], features: Sequence[str] | None
@@ -261,38 +174,11 @@ def _from_frame(
     return RowBlock(floats(list(names)), number=number, origin=f"partition {number}", **others)
 
 
-def _results(tasks: Sequence[Any]) -> Iterator[Any]:
-    """Results of collections in their order, from the active client or from Dask itself."""
-    client = active_client()
-    if client is None:
-        yield from import_dask().compute(*tasks)
-        return
-    with faults_of(client):
-        futures = client.compute(list(tasks))
-        # all at once: to fetch them one by one would take a round trip for each
-        fetching = client.gather(futures, asynchronous=True)
-        answer = asyncio.run_coroutine_threadsafe(fetching, client.loop.asyncio_loop)
-    try:
-        yield from result_of(client, answer)
-    finally:
-        answer.cancel()
-
-
-def _mark(block: RowBlock) -> int:
-    """Checksum that tells a block from one with other rows, without a walk through its features.
-
-    It is of bytes: a sum depends on where in memory its numbers begin, which differs by pass.
-    """
-    ends = dense(block.features[[0, -1]]) if len(block) else np.empty(0)
-    return crc32(ends.tobytes(), crc32(block.observation.tobytes()))
-
-
 def _work(
     build: Callable[..., RowBlock], task: Callable[[RowBlock], Any], number: int, *parts: Any
-) -> tuple[int, Any]:
+) -> Any:
     """Make a block of the parts of a partition, and work on it."""
-    block = build(number, *parts)
-    return _mark(block), task(block)
+    return task(build(number, *parts))
 
 
 def _apply(shared: Callable[..., Any], number: int, *parts: Any) -> Any:
