@@ -95,14 +95,6 @@ def test_days_that_the_clock_gave_away(folder, capsys):
     assert np.delete(fast, np.arange(2, N_DAYS, 5)).max() < 0.5
 
 
-def test_a_figure(folder, capsys):
-    pytest.importorskip("matplotlib")
-    assert run(["hours", "hours.csv", "--figure", "days.svg", "--item", "003"]) == 0
-    drawn = (folder / "days.svg").read_text(encoding="utf-8")
-    assert drawn.startswith("<?xml")
-    assert "wrote days.svg" in capsys.readouterr().err
-
-
 def test_plans_and_diagnoses_take_hours(folder, capsys):
     plain = ["plan", "sales.csv", "--model", "linear", "--horizon", "3", "-o"]
     assert run([*plain, "plain.csv"]) == 0
@@ -152,9 +144,6 @@ DIAGNOSE = "diagnose sales.csv --observed sales --features item"
         ("hours hours.csv --series shop", "got 'shop'; it has date, item, hour, sales"),
         ("hours hours.csv --opens 20 --closes 8", "closes must be after opens"),
         ("hours hours.csv --opens 30", "opens must be a whole number from 0 to 23"),
-        ("hours hours.csv --item 003", "--item says what --figure shows"),
-        ("hours hours.csv --figure a.svg --item x", "one of the series, such as '001', got 'x'"),
-        ("hours hours.csv --figure a.gif", "--figure must end in .svg"),
         ("hours hours.csv -o hours.csv", "must not be another file of this command"),
         ("hours utc.csv --receipts", "--time-zone must be said where times are those of UTC"),
         ("hours receipts.csv --receipts --hour time", "--hour is of hours, not of receipts"),

@@ -1,6 +1,6 @@
-"""The commands for your own tables: diagnose, fit, decide, evaluate, compare; and the demo.
+"""The commands for your own features: diagnose, fit, decide, evaluate, compare; and the demo.
 
-Each reads words and files, asks `unmet.planning`, and prints; nothing is computed here.
+Each reads options and files, asks `unmet.planning`, and prints; nothing is computed here.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.hours import Closes, HourFiles, Opens, TimeZone, surest
-from unmet.cli.options import Decimal, Encoding, Sheet, lot_size
+from unmet.cli.hours import HourFiles, surest
+from unmet.cli.options import FILES, HOURS, READ, Named, Options, lot_size
 from unmet.cli.output import (
+    REPORTS,
+    TABLES,
     as_options,
     check_output,
-    check_report,
-    check_table,
     command_line,
     print_json,
     remark,
@@ -40,32 +40,71 @@ if TYPE_CHECKING:
 
 _Table = Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file.")]
 _Model = Annotated[Path, typer.Argument(help="Model that unmet fit has saved.")]
-_Step = Annotated[
-    str | None,
-    typer.Option(help="Size of a lot; 'none' keeps fractions. By default 1 for orders, else none."),
-]
-_Lower = Annotated[float, typer.Option(help="Least decision.")]
-_Upper = Annotated[float | None, typer.Option(help="Greatest decision.")]
-_Minimum = Annotated[float | None, typer.Option(help="Least order, if anything is ordered at all.")]
-_Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
-_Currency = Annotated[str, typer.Option(help="What the report counts money in: €, EUR, …")]
-_Details = Annotated[
-    bool, typer.Option("--details", help="Show the statistics behind the answer, too.")
-]
-_Explain = Annotated[
-    bool,
-    typer.Option(
-        "--explain",
-        help="Add what each order consists of: usual sales, hidden demand, cost of running out "
-        "and rounding. Needs a model fitted with --explain.",
-    ),
-]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-
-_EVEN_COSTS = (
-    "No costs were given, so a unit too little and a unit too much are taken to cost 1 each "
-    "(--underage, --overage)."
-)
+_DETAILS: Named = {
+    "details": (bool, False, "Show the statistics behind the answer, too."),
+}
+_ROOM: Named = {
+    "step": (str | None, None, "Size of a lot; 'none' keeps fractions; 1 for orders, else none."),
+    "lower": (float, 0.0, "Least decision."),
+    "upper": (float | None, None, "Greatest decision."),
+    "minimum": (float | None, None, "Least order, if anything is ordered at all."),
+}
+DIAGNOSE: Options = {
+    "Files": {**FILES, **_DETAILS},
+    "Hours of the till": HOURS,
+    "Exit code": {
+        "fail_if_unidentified": (bool, False, "Leave with exit code 3 if the data cannot tell.")
+    },
+}
+FIT: Options = {
+    "Files": {
+        "output": (Path, Path("model.unmet"), "Where to save the model."),
+        **FILES,
+        **_DETAILS,
+        "compare": (bool, False, "Compare with other methods on rows held out, for the reports."),
+        "explain": (bool, False, "Keep what takes orders apart: two more models, at even costs."),
+    }
+}
+DECIDE: Options = {
+    "Files": {
+        "output": (Path | None, None, "CSV, Excel or Parquet file; by default CSV is printed."),
+        "name": (str, "decision", "Name of the new column."),
+        "explain": (
+            bool,
+            False,
+            "Add what each order consists of: usual sales, hidden demand, cost of running out and "
+            "rounding. Needs a model fitted with --explain.",
+        ),
+        **FILES,
+    },
+    "What can be carried out": _ROOM,
+}
+_FLAGS: Named = {
+    "censored_column": (str | None, None, "Flags to evaluate by; by default those of the model."),
+    "stock_column": (str | None, None, "Stock to evaluate by; by default that of the model."),
+}
+EVALUATE: Options = {
+    "What is known": {
+        "truth": (
+            str | None,
+            None,
+            "Column of the truth, such as demand. Without it, orders are evaluated on rows that "
+            "flags or stock say were seen whole.",
+        ),
+        **_FLAGS,
+    },
+    "What can be carried out": _ROOM,
+    "Files": {**READ, **_DETAILS},
+}
+COMPARE: Options = {
+    "Rows held out": {
+        "truth": (str | None, None, "Column of the truth, if there is one, to evaluate on."),
+        "folds": (int, 4, "Blocks of rows held out."),
+        "horizon": (int | None, None, "Days in each block; by default shared out evenly."),
+    },
+    "What can be carried out": _ROOM,
+    "Files": {**FILES, **_DETAILS},
+}
 UNIDENTIFIED = 3
 """Exit code of ``--fail-if-unidentified`` where the data cannot tell."""
 
@@ -106,30 +145,7 @@ EXAMPLES = {
 
 
 def diagnose(
-    table: _Table,
-    *,
-    plan: DecisionPlan,
-    decimal: Decimal = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    report: _Report = None,
-    currency: _Currency = "",
-    fail_if_unidentified: Annotated[
-        bool, typer.Option(help="Leave with exit code 3 if the data cannot tell.")
-    ] = False,
-    hourly: Annotated[
-        Path | None,
-        typer.Option(help="Sales by the hour: say which days the silence of the till gives away."),
-    ] = None,
-    receipts: Annotated[
-        Path | None, typer.Option(help="Or receipts: time, item, units; they tell the same.")
-    ] = None,
-    opens: Opens = None,
-    closes: Closes = None,
-    time_zone: TimeZone = None,
-    details: _Details = False,
-    as_json: _Json = False,
-    costs_given: bool = True,
+    table: _Table, *, plan: DecisionPlan, words: dict[str, Any], costs_given: bool = True
 ) -> int:
     """Say how much the observations hide, and how surely.
 
@@ -139,33 +155,34 @@ def diagnose(
     from unmet.planning import report_data, summarise
     from unmet.planning.plan_options import fit_command
 
-    check_report(report, [table])
+    check_output(words["report"], "--report", REPORTS, [table])
     if not hasattr(plan.rule, "fit"):
         raise InvalidInput(f"diagnose needs band 'latent', got {plan.words.rpartition(', ')[2]!r}.")
-    till = HourFiles(hourly, receipts, opens, closes, time_zone)
+    till = HourFiles(*(words.pop(name) for name in HOURS))
     till.check()
-    read = _read(table, plan, decimal, sheet, encoding)
+    read = _read(table, plan, words)
     by_hours, notes = None, read.notes
     if not costs_given:
-        notes = (*notes, _EVEN_COSTS)
+        notes = (
+            *notes,
+            "No costs were given, so a unit too little and a unit too much are taken to cost 1 "
+            "each (--underage, --overage).",
+        )
     if till.path is not None:
-        hours = till.read(decimal=decimal, encoding=encoding)
+        hours = till.read(decimal=words["decimal"], encoding=words["encoding"])
         notes = (*notes, *hours.notes)
         with working("reading the hours …"):
             by_hours = detect_stockouts(hours)
     with working("learning from the table …"):
         fitted = plan.fit(read.table)
     found = fitted.diagnosis_
-    content = report_data(
-        fitted,
-        notes=notes,
-        command=command_line(),
-        title=f"Diagnosis of {table.name}",
-        currency=currency,
-    )
-    files = write_report(content, report)
+    files = []
+    if words["report"] is not None:
+        title = f"Diagnosis of {table.name}"
+        content = report_data(fitted, notes=notes, title=title, **_about(words))
+        files = write_report(content, words["report"])
     one_age = getattr(fitted.estimator_, "found_", {}).get("text")  # without features
-    if as_json:
+    if words["as_json"]:
         plain = {} if found is None else found.to_dict()
         if one_age:
             plain["text"] = one_age
@@ -173,83 +190,51 @@ def diagnose(
             plain["hours"] = by_hours.describe()
         print_json({**plain, "table_notes": (*notes, *fitted.notes_)}, files)
     else:
-        how = {"--decimal": decimal, "--sheet": sheet, "--encoding": encoding}
-        typed = [word for name, value in how.items() if value for word in (name, value)]
+        how = [(f"--{name}", words[name]) for name in ("decimal", "sheet", "encoding")]
+        typed = [word for name, value in how if value for word in (name, value)]
         command = fit_command(plan, str(table), "model.unmet", *typed)
         said = summarise(fitted, command, costs_given=costs_given)
         if said:
             typer.echo(as_options(f"{fitted.n_rows_:,} rows of {table.name}\n{said}"))
         if one_age:
             typer.echo(f"\n{one_age}")
-        elif details or not said:
+        elif words["details"] or not said:
             typer.echo(f"\n{found}" if said else str(found))
         if by_hours is not None:
             typer.echo(f"\n{by_hours.describe()}\n{surest(by_hours)}")
         remark((*notes, *fitted.notes_))
     show_files(files)
     unidentified = found is not None and found.identified == "no"
-    return UNIDENTIFIED if fail_if_unidentified and unidentified else 0
+    return UNIDENTIFIED if words["fail_if_unidentified"] and unidentified else 0
 
 
-def fit(
-    table: _Table,
-    *,
-    plan: DecisionPlan,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path(
-        "model.unmet"
-    ),
-    comparing: Annotated[
-        bool,
-        typer.Option(
-            "--compare/--no-compare",
-            help="Compare with other methods on rows held out, for the reports of this model.",
-        ),
-    ] = False,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="Keep what takes orders apart, for unmet decide --explain: at most two more "
-            "models at even costs.",
-        ),
-    ] = False,
-    decimal: Decimal = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    report: _Report = None,
-    currency: _Currency = "",
-    details: _Details = False,
-    as_json: _Json = False,
-) -> None:
+def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
     """Learn decisions from a table and save the model."""
     from unmet import planning
     from unmet.persistence import save
+    from unmet.planning import report_data
+    from unmet.planning.decision_models import plain_why
     from unmet.progress import report_progress
 
+    output = words["output"]
     check_output(output, "--output", taken=[table])
-    check_report(report, [table, output])
-    read = _read(table, plan, decimal, sheet, encoding)
+    check_output(words["report"], "--report", REPORTS, [table, output])
+    read = _read(table, plan, words)
     with working("learning from the table …"):
-        fitted = plan.fit(read.table, explain=explain)
-    if comparing and (plan.features or plan.calendar):  # else there is nothing to compare
+        fitted = plan.fit(read.table, explain=words["explain"])
+    if words["compare"] and (plan.features or plan.calendar):  # else there is nothing to compare
         with report_progress() as step:
             fitted.comparison_ = planning.compare(plan, read.table, progress=step)
-    about = {"command": command_line(), "rows": fitted.n_rows_}
-    files = [save(fitted, output, about=about)]
-    content = planning.report_data(
-        fitted,
-        notes=read.notes,
-        command=command_line(),
-        title=f"FittedModel from {table.name}",
-        currency=currency,
-    )
-    files += write_report(content, report)
-    found, compared = fitted.diagnosis_, fitted.comparison_
-    if as_json:
+    files = [save(fitted, output, about={"command": command_line(), "rows": fitted.n_rows_})]
+    title = f"Model from {table.name}"
+    content = report_data(fitted, notes=read.notes, title=title, **_about(words))
+    files += write_report(content, words["report"])
+    found, compared, chosen = fitted.diagnosis_, fitted.comparison_, fitted.choice_
+    if words["as_json"]:
         plain = {
             "inputs": dict(content.inputs),
             "answer": content.answer,
-            "choice": None if fitted.choice_ is None else fitted.choice_.to_dict(),
+            "choice": None if chosen is None else chosen.to_dict(),
             "diagnosis": None if found is None else found.to_dict(),
             "comparison": None if compared is None else compared.to_dict(),
             "notes": content.notes,
@@ -259,14 +244,11 @@ def fit(
         for line in content.answer:
             typer.echo(as_options(line))
         if compared is not None:
-            show_comparison(compared, plan.problem, details=details)
+            show_comparison(compared, plan.problem, details=words["details"])
             remark(note for note in compared.notes if note.startswith("Left out"))
-        if details and found is not None:
+        if words["details"] and found is not None:
             typer.echo(f"\n{found}")
-        from unmet.planning.decision_models import plain_why
-
-        chosen = fitted.choice_
-        if chosen is not None and not details:
+        if chosen is not None and not words["details"]:
             remark(plain_why(chosen) if note == chosen.why else note for note in content.notes)
         else:
             remark(content.notes)
@@ -276,76 +258,47 @@ def fit(
 def decide(
     model: _Model,
     table: Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file with the features.")],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="CSV, Excel or Parquet file to write; by default CSV is printed.",
-        ),
-    ] = None,
-    step: _Step = None,
-    lower: _Lower = 0.0,
-    upper: _Upper = None,
-    minimum: _Minimum = None,
-    name: Annotated[str, typer.Option(help="Name of the new column.")] = "decision",
-    explain: _Explain = False,
-    decimal: Decimal = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    report: _Report = None,
-    currency: _Currency = "",
-    as_json: _Json = False,
+    *,
+    words: dict[str, Any],
 ) -> None:
     """Add a column of decisions to a table."""
     from unmet.planning import decision_table, report_data
     from unmet.planning.decision_report import answer
     from unmet.tables.dialect import Dialect, as_text
 
-    check_table(output, [table, model])
-    check_report(report, [table, model, output])
+    output, name = words["output"], words["name"]
+    check_output(output, "--output", TABLES, [table, model])
+    check_output(words["report"], "--report", REPORTS, [table, model, output])
     plan = _load_plan(model)
-    read = _read(table, plan, decimal, sheet, encoding)
+    read = _read(table, plan, words)
     rows = read.table
-    if name in rows.columns:
-        raise InvalidInput(f"--name must be a new column, got {name!r}, which {table} has already.")
-    if not name:
-        raise InvalidInput("--name must not be empty.")
-    lot = _lot(step, plan.problem)
+    if not name or name in rows.columns:
+        raise InvalidInput(f"--name must be a new column, got {name!r}.")
+    room = _room(words, plan)
     with working("deciding …"):
-        found = plan.decide(rows, lot, lower, upper, minimum)
-        parts = _parts(plan, rows, name, lot, lower, upper, minimum) if explain else []
+        found = plan.decide(rows, **room)
+        parts = _parts(plan, rows, name, room) if words["explain"] else []
     columns = [*parts, _column(name, found.decision)]
     decided = rows.with_columns(columns)
     # what was read from text is written as it was, the store 007 and the date 2.5.2024
     written = decided if read.cells is None else read.cells.with_columns(columns)
-    typed = output is not None and output.suffix.lower() != ".csv"
-    shown = decision_table(rows, plan, found)
-    notes = (*read.notes, *found.notes)
-    content = report_data(
-        plan,
-        decisions=shown,
-        notes=notes,
-        command=command_line(),
-        currency=currency,
-    )
+    shown, notes = decision_table(rows, plan, found), (*read.notes, *found.notes)
     files = []
     if output is not None:
-        files = [write_table(decided if typed else written, output, read.dialect)]
-    files += write_report(content, report)
+        is_text = output.suffix.lower() == ".csv"
+        files = [write_table(written if is_text else decided, output, read.dialect)]
+    if words["report"] is not None:
+        content = report_data(plan, decisions=shown, notes=notes, **_about(words))
+        files += write_report(content, words["report"])
     remark(notes)
-    if as_json:
+    if words["as_json"]:
         finite = decided[name].drop_nulls()
         total = float(finite.sum())
-        plain: dict[str, Any] = {
-            "rows": decided.height,
-            "total": total,
-            "mean": total / finite.len() if finite.len() else None,
-            "notes": notes,
-        }
-        if explain:
+        mean = total / finite.len() if finite.len() else None
+        plain: dict[str, Any] = {"rows": decided.height, "total": total, "mean": mean}
+        if parts:
             plain["parts"] = {part.name: float(part.sum()) for part in parts}
-        print_json(plain, files)
+        print_json({**plain, "notes": notes}, files)
     elif output is None:
         # the terminal has line ends and an encoding of its own
         printed = replace(read.dialect or Dialect(), line_end="\n")
@@ -356,26 +309,81 @@ def decide(
     show_files(files)
 
 
-def _parts(plan: DecisionPlan, rows: Any, name: str, *room: Any) -> list[Any]:
-    """Say what each order consists of, in columns."""
-    import polars.selectors as cs
+def evaluate(
+    model: _Model,
+    table: Annotated[
+        Path, typer.Argument(help="CSV, Excel or Parquet file with features and truth.")
+    ],
+    *,
+    words: dict[str, Any],
+) -> None:
+    """Evaluate a model's decisions beside those of one that ignores censoring.
 
-    found = plan.explain(rows, *room).drop("decision").with_columns(cs.float().round(4))
-    for column in found.columns:
-        if column in rows.columns or column == name:
-            raise InvalidInput(
-                f"--explain adds a column {column!r}, got a table or a --name that has it already."
-            )
-    return found.get_columns()
+    On the truth, or without it on rows that were seen whole, weighted for those that sold out.
+    """
+    from unmet import planning
+
+    plan = _load_plan(model)
+    room = _room(words, plan)
+    read = _read(table, plan, words)
+    told = {name.removesuffix("_column"): words[name] for name in _FLAGS if words[name]}
+    found = planning.evaluate(plan, read.table, words["truth"], columns=told or None, **room)
+    found = replace(found, notes=(*read.notes, *found.notes))
+    remark(found.notes)
+    if words["as_json"]:
+        print_json(found.to_dict())
+    else:
+        show_comparison(found, plan.problem, details=words["details"])
 
 
-def _read(
-    table: Path, plan: DecisionPlan, decimal: str | None, sheet: str | None, encoding: str | None
-) -> TableFile:
+def compare(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
+    """Compare with other methods on rows that none of them has learned from.
+
+    With a date every method learns only from the days before those that are held out.
+    """
+    from unmet import planning
+    from unmet.planning import report_data
+    from unmet.progress import report_progress
+    from unmet.validation import Maybe, WholeNumber
+
+    check_output(words["report"], "--report", REPORTS, [table])
+    held_out = {
+        "n_splits": WholeNumber(1)("folds", words["folds"]),
+        "horizon": Maybe(WholeNumber(1))("horizon", words["horizon"]),
+    }
+    room = _room(words, plan)
+    read = _read(table, plan, words)
+    with report_progress() as progress:
+        found = planning.compare(
+            plan, read.table, truth=words["truth"], **held_out, **room, progress=progress
+        )
+    found = replace(found, notes=(*read.notes, *found.notes))
+    files = []
+    if words["report"] is not None:
+        title, fitted = f"Comparison on {table.name}", plan.fit(read.table)
+        content = report_data(fitted, comparison=found, title=title, **_about(words))
+        files = write_report(content, words["report"])
+    if words["as_json"]:
+        print_json(found.to_dict(), files)
+    else:
+        show_comparison(found, plan.problem, details=words["details"])
+    remark(found.notes)
+    show_files(files)
+
+
+# --- What several of them do.
+
+
+def _about(words: dict[str, Any]) -> dict[str, Any]:
+    return {"command": command_line(), "currency": words["currency"]}
+
+
+def _read(table: Path, plan: DecisionPlan, words: dict[str, Any]) -> TableFile:
     """Table of a file, with the columns as text that the plan takes for names."""
     from unmet.tables.reading import read_file
 
-    return read_file(table, text=plan.text_columns, decimal=decimal, sheet=sheet, encoding=encoding)
+    how = {name: words[name] for name in ("decimal", "sheet", "encoding")}
+    return read_file(table, text=plan.text_columns, **how)
 
 
 def _load_plan(path: Path) -> DecisionPlan:
@@ -391,10 +399,24 @@ def _load_plan(path: Path) -> DecisionPlan:
     return plan
 
 
-def _lot(text: str | None, problem: str) -> float | None:
-    if text is None:
-        return 1.0 if problem == "newsvendor" else None
-    return lot_size(text)
+def _room(words: dict[str, Any], plan: DecisionPlan) -> dict[str, Any]:
+    """Read what can be carried out, as `DecisionPlan.decide` takes it."""
+    usual = 1.0 if plan.problem == "newsvendor" else None
+    step = usual if words["step"] is None else lot_size(words["step"])
+    return {"step": step, **{name: words[name] for name in ("lower", "upper", "minimum")}}
+
+
+def _parts(plan: DecisionPlan, rows: Any, name: str, room: dict[str, Any]) -> list[Any]:
+    """Say what each order consists of, in columns."""
+    import polars.selectors as cs
+
+    found = plan.explain(rows, **room).drop("decision").with_columns(cs.float().round(4))
+    for column in found.columns:
+        if column in rows.columns or column == name:
+            raise InvalidInput(
+                f"--explain adds a column {column!r}, got a table or a --name that has it already."
+            )
+    return found.get_columns()
 
 
 def _column(name: str, decision: Any) -> Any:
@@ -404,133 +426,9 @@ def _column(name: str, decision: Any) -> Any:
 
     column = pl.Series(name, np.where(np.isfinite(decision), decision, np.nan)).fill_nan(None)
     known = decision[np.isfinite(decision)]
-    if known.size and (known == np.round(known)).all() and np.abs(known).max() < 2**53:
+    if known.size and (known == np.round(known)).all():
         return column.cast(pl.Int64)
     return column
-
-
-def evaluate(
-    model: _Model,
-    table: Annotated[
-        Path, typer.Argument(help="CSV, Excel or Parquet file with features and truth.")
-    ],
-    truth: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the truth, such as demand. Without it, orders are evaluated on rows "
-            "that flags or stock say were seen whole."
-        ),
-    ] = None,
-    censored_column: Annotated[
-        str | None, typer.Option(help="Flags to evaluate by; by default those of the model.")
-    ] = None,
-    stock_column: Annotated[
-        str | None, typer.Option(help="Stock to evaluate by; by default that of the model.")
-    ] = None,
-    step: _Step = None,
-    lower: _Lower = 0.0,
-    upper: _Upper = None,
-    minimum: _Minimum = None,
-    decimal: Decimal = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    details: _Details = False,
-    as_json: _Json = False,
-) -> None:
-    """Evaluate a model's decisions beside those of one that ignores censoring.
-
-    On the truth, or without it on rows that were seen whole, weighted for those that sold out.
-    """
-    from unmet import planning
-
-    plan = _load_plan(model)
-    lot = _lot(step, plan.problem)
-    read = _read(table, plan, decimal, sheet, encoding)
-    told = {"censored": censored_column, "stock": stock_column}
-    found = planning.evaluate(
-        plan,
-        read.table,
-        truth,
-        columns={name: each for name, each in told.items() if each} or None,
-        step=lot,
-        lower=lower,
-        upper=upper,
-        minimum=minimum,
-    )
-    found = replace(found, notes=(*read.notes, *found.notes))
-    remark(found.notes)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        show_comparison(found, plan.problem, details=details)
-
-
-def compare(
-    table: _Table,
-    *,
-    plan: DecisionPlan,
-    truth: Annotated[
-        str | None, typer.Option(help="Column of the truth, if there is one, to evaluate on.")
-    ] = None,
-    folds: Annotated[int, typer.Option(help="Blocks of rows held out.")] = 4,
-    horizon: Annotated[
-        int | None, typer.Option(help="Days in each block; by default shared out evenly.")
-    ] = None,
-    step: _Step = None,
-    lower: _Lower = 0.0,
-    upper: _Upper = None,
-    minimum: _Minimum = None,
-    decimal: Decimal = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    report: _Report = None,
-    currency: _Currency = "",
-    details: _Details = False,
-    as_json: _Json = False,
-) -> None:
-    """Compare with other methods on rows that none of them has learned from.
-
-    With a date every method learns only from the days before those that are held out.
-    """
-    from unmet import planning
-    from unmet.progress import report_progress
-    from unmet.validation import Maybe, WholeNumber
-
-    check_report(report, [table])
-    WholeNumber(1)("--folds", folds)
-    Maybe(WholeNumber(1))("--horizon", horizon)
-    lot = _lot(step, plan.problem)
-    read = _read(table, plan, decimal, sheet, encoding)
-    with report_progress() as progress:
-        found = planning.compare(
-            plan,
-            read.table,
-            truth=truth,
-            n_splits=folds,
-            horizon=horizon,
-            step=lot,
-            lower=lower,
-            upper=upper,
-            minimum=minimum,
-            progress=progress,
-        )
-    found = replace(found, notes=(*read.notes, *found.notes))
-    files = []
-    if report is not None:
-        content = planning.report_data(
-            plan.fit(read.table),
-            comparison=found,
-            command=command_line(),
-            title=f"Comparison on {table.name}",
-            currency=currency,
-        )
-        files = write_report(content, report)
-    if as_json:
-        print_json(found.to_dict(), files)
-    else:
-        show_comparison(found, plan.problem, details=details)
-    remark(found.notes)
-    show_files(files)
 
 
 # --- The demo: the main job on bundled data, by the commands that users run themselves.
@@ -540,22 +438,36 @@ def demo(
     output: Annotated[
         Path, typer.Option(help="Folder for tables, model, orders and report; made when missing.")
     ] = Path("out"),
-    as_json: _Json = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """From sales to orders on bundled data: plan, diagnose, fit, decide, evaluate, report."""
+    import json
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    from unmet.cli.main import app
     from unmet.files import prepare_folder
     from unmet.planning import example
 
     prepare_folder(output)
     tables = example()
-    files = [
-        write_table(tables.sales, output / "sales.csv"),
-        write_table(tables.coming, output / "next_quarter.csv"),
-        write_table(tables.truth, output / "truth.csv"),
-    ]
+    named = {"sales": tables.sales, "next_quarter": tables.coming, "truth": tables.truth}
+    files = [write_table(table, output / f"{name}.csv") for name, table in named.items()]
     steps = _steps(output)
+
+    def run(words: list[str]) -> None:
+        remember(words)
+        app(args=words, prog_name="unmet", standalone_mode=False)
+
     if as_json:
-        _run_for_json(steps, files, output)
+        commands = [shlex.join(["unmet", *words]) for _, words in steps]
+        found: dict[str, Any] = {"commands": commands}
+        for _, words in steps:
+            with redirect_stdout(StringIO()) as printed:
+                run([*words, "--json"])
+            found[words[0]] = json.loads(printed.getvalue())
+        made = [output / name for name in ("model.unmet", "orders.csv", "report.html")]
+        print_json(found, [*files, *made])
         return
     typer.echo(
         "A restaurant orders 1.15 times the mean sales of the last four same weekdays, and sells "
@@ -563,7 +475,7 @@ def demo(
     )
     for title, words in steps:
         typer.echo(f"{title}\n$ {shlex.join(['unmet', *words])}")
-        _run(words)
+        run(words)
         typer.echo("")
     typer.echo(f"Now open {output / 'report.html'} in a browser.")
 
@@ -572,52 +484,22 @@ def _steps(folder: Path) -> list[tuple[str, list[str]]]:
     """Title and words of each command."""
     from unmet.planning.example import EXAMPLE
 
+    costs = ["--underage", f"{EXAMPLE['underage']:g}", "--overage", f"{EXAMPLE['overage']:g}"]
     columns = [
-        *("--observed", EXAMPLE["observed"]),
-        *("--features", ",".join(EXAMPLE["features"])),
+        *("--observed", EXAMPLE["observed"], "--features", ",".join(EXAMPLE["features"])),
         *("--date", EXAMPLE["date"], "--series", ",".join(EXAMPLE["series"])),
-        *("--underage", f"{EXAMPLE['underage']:g}", "--overage", f"{EXAMPLE['overage']:g}"),
+        *costs,
     ]
-    sales, model = str(folder / "sales.csv"), str(folder / "model.unmet")
-    orders, report = str(folder / "orders.csv"), str(folder / "report.html")
-    coming, truth = str(folder / "next_quarter.csv"), str(folder / "truth.csv")
-    costs, week = columns[-4:], str(folder / "next_week.csv")
+    names = ("sales.csv", "next_week.csv", "model.unmet", "next_quarter.csv", "orders.csv")
+    sales, week, model, coming, orders = (str(folder / name) for name in names)
+    report, truth = str(folder / "report.html"), str(folder / "truth.csv")
+    plan = ["plan", sales, "--horizon", "7", *costs, "-o", week]
+    learn = ["fit", sales, *columns, "--compare", "-o", model]
+    decide = ["decide", model, coming, "-o", orders, "--report", report]
     return [
-        (
-            "1. Next week's orders, from the table alone",
-            ["plan", sales, "--horizon", "7", *costs, "-o", week],
-        ),
+        ("1. Next week's orders, from the table alone", plan),
         ("2. Do sales hide demand?", ["diagnose", sales, *columns]),
-        (
-            "3. Learn, and compare with other methods on days held out",
-            ["fit", sales, *columns, "--compare", "-o", model],
-        ),
-        (
-            "4. Order for the next quarter",
-            ["decide", model, coming, "-o", orders, "--report", report],
-        ),
+        ("3. Learn, and compare with other methods on days held out", learn),
+        ("4. Order for the next quarter", decide),
         ("5. What would it have cost?", ["evaluate", model, truth, "--truth", "demand"]),
     ]
-
-
-def _run(words: list[str]) -> Any:
-    """Run one command as if it had been typed."""
-    from unmet.cli.main import app
-
-    remember(words)
-    return app(args=words, prog_name="unmet", standalone_mode=False)
-
-
-def _run_for_json(steps: list[tuple[str, list[str]]], files: list[Path], folder: Path) -> None:
-    """Run all commands and print one object with what each of them printed."""
-    import json
-    from contextlib import redirect_stdout
-    from io import StringIO
-
-    found: dict[str, Any] = {"commands": [shlex.join(["unmet", *words]) for _, words in steps]}
-    for _, words in steps:
-        with redirect_stdout(StringIO()) as printed:
-            _run([*words, "--json"])
-        found[words[0]] = json.loads(printed.getvalue())
-    made = [folder / name for name in ("model.unmet", "orders.csv", "report.html")]
-    print_json(found, [*files, *made])

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.options import Decimal, Encoding, Sheet, names
+from unmet.cli.options import READ, Options, names
 from unmet.cli.output import (
+    TABLES,
     check_output,
-    check_table,
     labels_table,
     print_json,
     remark,
     show_files,
     write_table,
 )
-from unmet.errors import InvalidInput, MissingPackage
+from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,14 +32,27 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "unmet hours hours.csv",
     "unmet hours receipts.csv --receipts --time-zone Europe/Berlin -o days.csv",
-    "unmet hours hours.parquet --opens 6 --closes 22 --item 'Berlin, bun' --figure days.svg",
+    "unmet hours hours.parquet --opens 6 --closes 22",
 )
-_SHOWN = 10  # days that are the most likely to have sold out
-Opens = Annotated[int | None, typer.Option(help="First hour in which shops sell.")]
-Closes = Annotated[int | None, typer.Option(help="Hour at which shops close.")]
-TimeZone = Annotated[
-    str | None, typer.Option(help="Where shops are, such as Europe/Berlin, for times with offsets.")
-]
+OPTIONS: Options = {
+    "Files": {
+        "output": (Path | None, None, "Write a row for each day here, with its chances."),
+        **READ,
+    },
+    "What the table is": {
+        "receipts": (bool, False, "The table is one of receipts: time, item, units."),
+        "opens": (int | None, None, "First hour in which shops sell."),
+        "closes": (int | None, None, "Hour at which shops close."),
+        "time_zone": (str | None, None, "Where shops are, such as Europe/Berlin."),
+    },
+    "Columns, where the guess is wrong": {
+        "series": (list[str] | None, None, "Columns that tell series apart, such as store,item."),
+        "date": (str | None, None, "Column of dates, or of the times of receipts."),
+        "hour": (str | None, None, "Column of hours, in a long table."),
+        "sales": (str | None, None, "Column of sales, or of the units of receipts."),
+        "stock_out": (str | None, None, "Column that says when the shelf was empty."),
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -136,82 +149,35 @@ def hours(
             help="CSV, Excel or Parquet: a row for each hour, or a column for each; or receipts."
         ),
     ],
-    receipts: Annotated[
-        bool, typer.Option("--receipts", help="The table is one of receipts: time, item, units.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write a row for each day here, with its chances."),
-    ] = None,
-    series: Annotated[
-        list[str] | None, typer.Option(help="Columns that tell series apart, such as store,item.")
-    ] = None,
-    date: Annotated[
-        str | None, typer.Option(help="Column of dates, or of the times of receipts.")
-    ] = None,
-    hour: Annotated[str | None, typer.Option(help="Column of hours, in a long table.")] = None,
-    sales: Annotated[
-        str | None, typer.Option(help="Column of sales, or of the units of receipts.")
-    ] = None,
-    stock_out: Annotated[
-        str | None, typer.Option(help="Column that says when the shelf was empty.")
-    ] = None,
-    opens: Opens = None,
-    closes: Closes = None,
-    time_zone: TimeZone = None,
-    item: Annotated[
-        str | None,
-        typer.Option(help="Series of the figure: its values, as 'Berlin, bun'; else the busiest."),
-    ] = None,
-    figure: Annotated[
-        Path | None, typer.Option(help="Draw the last days of an item here: SVG, PNG or PDF.")
-    ] = None,
-    decimal: Decimal = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    *,
+    words: dict[str, Any],
 ) -> None:
     """Say which days sold out, from the hours of sales: by the silence after the last sale."""
     from unmet.progress import report_progress
 
-    columns = {"date": date, "hour": hour, "sales": sales, "stock_out": stock_out}
-    hourly, lines = (None, table) if receipts else (table, None)
-    files = HourFiles(hourly, lines, opens, closes, time_zone, columns)
+    columns = {name: words[name] for name in ("date", "hour", "sales", "stock_out")}
+    how = {name: words[name] for name in ("decimal", "sheet", "encoding")}
+    hourly, lines = (None, table) if words["receipts"] else (table, None)
+    opens, closes, zone = (words[name] for name in ("opens", "closes", "time_zone"))
+    files = HourFiles(hourly, lines, opens, closes, zone, columns)
     files.check()
-    if output is not None:
-        check_table(output, [table])
-    check_output(figure, "--figure", (".svg", ".png", ".pdf"), [table, output])
-    if figure is not None:
-        MissingPackage.or_load("--figure", "matplotlib.figure", "report")
-    elif item is not None:
-        raise InvalidInput("--item says what --figure shows, got it without --figure.")
-    hours = files.read(
-        None if series is None else names(series), decimal=decimal, sheet=sheet, encoding=encoding
-    )
-    place = None if figure is None else _series_to_draw(hours, item)
+    output, series = words["output"], words["series"]
+    check_output(output, "--output", TABLES, [table])
+    hours = files.read(None if series is None else names(series), **how)
     with report_progress() as step_done:
         reading = told(hours, step_done)
-    written: list[Path] = []
-    if output is not None:
-        written.append(write_table(reading.table(), output))
-    if figure is not None:
-        assert place is not None
-        written.append(_draw(reading, place, figure))
-    note = reading.describe()
-    if as_json:
-        print_json(
-            {
-                "series": hours.n_series,
-                "days": int(hours.known.sum()),
-                "text": note,
-                "lost_most": lost_most(reading).to_dicts(),
-                "notes": hours.notes,
-            },
-            written,
-        )
+    written = [] if output is None else [write_table(reading.table(), output)]
+    if words["as_json"]:
+        content = {
+            "series": hours.n_series,
+            "days": int(hours.known.sum()),
+            "text": reading.describe(),
+            "lost_most": lost_most(reading).to_dicts(),
+            "notes": hours.notes,
+        }
+        print_json(content, written)
     else:
-        typer.echo(note)
-        typer.echo(surest(reading))
+        typer.echo(f"{reading.describe()}\n{surest(reading)}")
     remark(hours.notes)
     show_files(written)
 
@@ -221,7 +187,7 @@ def lost_most(reading: HourlyDemand) -> polars.DataFrame:
     import polars as pl
 
     days = reading.table().with_columns(lost=(pl.col("demand") - pl.col("sold")).round(4))
-    found = days.filter(pl.col("sold_out") > 0.5).sort("lost", descending=True).head(_SHOWN)
+    found = days.filter(pl.col("sold_out") > 0.5).sort("lost", descending=True).head(10)
     return found.with_columns(pl.col(reading.hours.date).cast(pl.String))
 
 
@@ -243,28 +209,3 @@ def surest(reading: HourlyDemand) -> str:
     ]
     heads = [*keys, reading.hours.date, "sold", "sold out", "hours empty", "more asked for"]
     return "Days that lost most:\n" + labels_table(heads, rows)
-
-
-def _series_to_draw(hours: HourlySales, item: str | None) -> int:
-    """Find the series that is named, or the one that sells most."""
-    import numpy as np
-
-    known = [", ".join(map(str, row)) for row in hours.keys.iter_rows()]
-    if item is None:
-        return int(np.nansum(hours.sales, axis=(1, 2)).argmax())
-    if item not in known:
-        raise InvalidInput(f"--item must be one of the series, such as {known[0]!r}, got {item!r}.")
-    return known.index(item)
-
-
-def _draw(reading: Any, series: int, path: Path) -> Path:
-    from unmet.censoring.hours.plot import draw_days
-    from unmet.files import write_whole
-
-    drawn = draw_days(reading, series)
-    kind = path.suffix.lower().lstrip(".")
-
-    def write(temporary: Path) -> None:
-        drawn.savefig(temporary, format=kind, dpi=150)
-
-    return write_whole(path, write)

@@ -12,11 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from unmet.cli import commands, orders
+from unmet.cli import commands, hours, orders
 from unmet.cli.app import EXAMPLES as APP_EXAMPLES
 from unmet.cli.app import app as open_page
-from unmet.cli.hours import EXAMPLES as HOURS_EXAMPLES
-from unmet.cli.hours import hours
 from unmet.cli.options import takes_plan, takes_words
 from unmet.cli.output import as_options, know_options, remark, remember
 from unmet.errors import UnmetError
@@ -54,22 +52,26 @@ def add_command(
     group.command(epilog="\n\n".join(["Examples:", *examples]), **how)(_stoppable(command))
 
 
-def _add_own(command: Callable[..., Any], examples: Sequence[str]) -> None:
+def _add(command: Callable[..., Any], examples: Sequence[str]) -> None:
     add_command(command, examples, rich_help_panel="Your own tables")
 
 
 add_command(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
-_add_own(takes_words(orders.plan, orders.PLAN), orders.EXAMPLES["plan"])
-_add_own(takes_words(orders.replenish, orders.REPLENISH), orders.EXAMPLES["replenish"])
-_add_own(orders.monitor, orders.EXAMPLES["monitor"])
-_add_own(hours, HOURS_EXAMPLES)
+for command, options in (
+    (orders.plan, orders.PLAN),
+    (orders.replenish, orders.REPLENISH),
+    (orders.monitor, orders.MONITOR),
+):
+    _add(takes_words(command, options), orders.EXAMPLES[command.__name__])
+_add(takes_words(hours.hours, hours.OPTIONS), hours.EXAMPLES)
 # A diagnosis needs no costs: without them, too little costs as much as too much.
-_add_own(takes_plan(commands.diagnose, underage=1.0, overage=1.0), commands.EXAMPLES["diagnose"])
-_add_own(takes_plan(commands.fit), commands.EXAMPLES["fit"])
-_add_own(commands.decide, commands.EXAMPLES["decide"])
-_add_own(commands.evaluate, commands.EXAMPLES["evaluate"])
-_add_own(takes_plan(commands.compare), commands.EXAMPLES["compare"])
-_add_own(open_page, APP_EXAMPLES)
+diagnose = takes_plan(commands.diagnose, commands.DIAGNOSE, underage=1.0, overage=1.0)
+_add(diagnose, commands.EXAMPLES["diagnose"])
+_add(takes_plan(commands.fit, commands.FIT), commands.EXAMPLES["fit"])
+_add(takes_words(commands.decide, commands.DECIDE), commands.EXAMPLES["decide"])
+_add(takes_words(commands.evaluate, commands.EVALUATE), commands.EXAMPLES["evaluate"])
+_add(takes_plan(commands.compare, commands.COMPARE), commands.EXAMPLES["compare"])
+_add(open_page, APP_EXAMPLES)
 
 
 @app.callback(invoke_without_command=True)

@@ -18,31 +18,25 @@ if TYPE_CHECKING:
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
-Decimal = Annotated[
-    str | None,
-    typer.Option(help="Decimal sign of a CSV file that cannot tell itself: . or a comma."),
-]
-Sheet = Annotated[
-    str | None, typer.Option(help="Sheet of an Excel file to read; by default the first.")
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(help="Encoding of a text file, where the guess is wrong: utf-8, cp1252, …"),
-]
 _Word, _Words, _Cost = str | None, list[str] | None, float | None
 
-Options = Mapping[str, Mapping[str, tuple[Any, Any, str]]]
-"""Panel of the help → name → type, default (... must be given), what the help says."""
+Named = Mapping[str, tuple[Any, Any, str]]
+"""Name → type, default (... must be given), what the help says."""
+Options = Mapping[str, Named]
+"""Panel of the help → options."""
 _CALLED = {"output": ("--output", "-o"), "as_json": ("--json",)}
-FILES: dict[str, tuple[Any, Any, str]] = {
-    "report": (Path | None, None, "Write an HTML report here."),
-    "currency": (str, "", "What the report counts money in: €, EUR, …"),
+READ: Named = {
     "decimal": (_Word, None, "Decimal sign of a CSV file that cannot tell itself: . or a comma."),
     "sheet": (_Word, None, "Sheet of an Excel file to read; by default the first."),
     "encoding": (_Word, None, "Encoding of a text file, where the guess is wrong: utf-8, …"),
     "as_json": (bool, False, "Print JSON instead of text."),
 }
-HOURS: dict[str, tuple[Any, Any, str]] = {
+FILES: Named = {
+    "report": (Path | None, None, "Write an HTML report here."),
+    "currency": (str, "", "What the report counts money in: €, EUR, …"),
+    **READ,
+}
+HOURS: Named = {
     "hourly": (Path | None, None, "Sales by the hour: they tell when shelves were empty."),
     "receipts": (Path | None, None, "Or receipts: time, item, units; they tell the same."),
     "opens": (int | None, None, "First hour in which shops sell."),
@@ -176,28 +170,32 @@ def rates(text: str) -> float | tuple[float, float]:
     return _pair("sellout_rate", text) if "," in text else _number("sellout_rate", text)
 
 
-def takes_plan(command: Callable[..., Any], **fallbacks: float) -> Callable[..., Any]:
-    """Give a command the options above in place of its parameter ``plan``.
+def takes_plan(
+    command: Callable[..., Any], options: Options, **fallbacks: float
+) -> Callable[..., Any]:
+    """Give a command the options of a plan in place of its parameter ``plan``, and its own ones.
 
     Parameters
     ----------
     command : callable
-        Has a keyword parameter ``plan``; with fallbacks also ``costs_given``.
+        Has keyword parameters ``plan`` and ``words``; with fallbacks also ``costs_given``.
+    options : Options
+        Its own.
     **fallbacks
         Costs to take where neither a number nor a column is given; the command is then told so.
     """
 
     @wraps(command)
     def run(words: dict[str, Any], **given: Any) -> Any:
-        costs = {name: (words[name], words[f"{name}_column"]) for name in fallbacks}
-        if costs and words["problem"] != "replacement" and words["goal"] != "revenue":
-            said = [*costs.values(), (words["service_level"],)]
-            given["costs_given"] = any(each is not None for pair in said for each in pair)
+        asked = {name: words.pop(name) for panel in _OPTIONS.values() for name in panel}
+        if fallbacks and asked["problem"] != "replacement" and asked["goal"] != "revenue":
+            costs = ("underage", "overage", "underage_column", "overage_column", "service_level")
+            given["costs_given"] = any(asked[name] is not None for name in costs)
             if not given["costs_given"]:
-                words |= fallbacks
-        return command(plan=read_plan(words), **given)
+                asked |= fallbacks
+        return command(plan=read_plan(asked), words=words, **given)
 
-    return takes_words(run, _OPTIONS)
+    return takes_words(run, {**_OPTIONS, **options})
 
 
 def takes_words(command: Callable[..., Any], options: Options) -> Callable[..., Any]:
@@ -208,18 +206,20 @@ def takes_words(command: Callable[..., Any], options: Options) -> Callable[..., 
         for name, parameter in inspect.signature(command).parameters.items()
         if name not in ("words", "plan", "costs_given")
     ]
-    shared = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if default is ... else default,
-            annotation=Annotated[
-                kind, typer.Option(*_CALLED.get(name, ()), help=text, rich_help_panel=panel)
-            ],
-        )
-        for panel, named in options.items()
-        for name, (kind, default, text) in named.items()
-    ]
+    shared = []
+    for panel, named in options.items():
+        for name, (kind, default, text) in named.items():
+            # flags have no opposite
+            called = _CALLED.get(name, (f"--{name.replace('_', '-')}",) if kind is bool else ())
+            option = typer.Option(*called, help=text, rich_help_panel=panel)
+            shared.append(
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if default is ... else default,
+                    annotation=Annotated[kind, option],
+                )
+            )
 
     @wraps(command)
     def run(**given: Any) -> Any:

@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unmet.cli.hours import HourFiles, told
-from unmet.cli.options import (
-    FILES,
-    HOURS,
-    Decimal,
-    Encoding,
-    Options,
-    Sheet,
-    lot_size,
-    names,
-    rates,
-)
+from unmet.cli.options import FILES, HOURS, READ, Named, Options, lot_size, names, rates
 from unmet.cli.output import (
     REPORTS,
     TABLES,
@@ -72,7 +62,7 @@ EXAMPLES = {
 PLAN_AGAIN = 4
 """Exit code where the plan should be made again."""
 _TEXT, _PATH = str | None, Path | None
-_COLUMNS: dict[str, tuple[Any, Any, str]] = {
+_COLUMNS: Named = {
     "date": (_TEXT, None, "Column of dates."),
     "series": (list[str] | None, None, "Columns that tell series apart, such as store,item."),
     "sales": (_TEXT, None, "Column of sales."),
@@ -91,7 +81,7 @@ _LEVEL = (
     None,
     "Instead of costs: share of days on which demand is met; .9 if nothing is said.",
 )
-_LOG = {
+_LOG: Named = {
     "log": (_PATH, None, "Parquet file that keeps suggestions, and what was made of them."),
     "decided": (
         _PATH,
@@ -99,13 +89,13 @@ _LOG = {
         "Table of what was decided or delivered: series, date, order, delivered.",
     ),
 }
-_WRITTEN = {
+_WRITTEN: Named = {
     "output": (Path, Path("orders.csv"), "Where to write the orders: CSV, Excel or Parquet."),
     "future": (_PATH, None, "Table of what is known of coming days: date, series, prices, …"),
     "save": (_PATH, None, "Keep the plan here, for unmet monitor and unmet.load."),
     **FILES,
 }
-_MODEL = {
+_MODEL: Named = {
     "country": (_TEXT, None, "Code for public holidays, such as DE."),
     "seed": (int, 0, "Seed of all that is random."),
 }
@@ -137,7 +127,7 @@ PLAN: Options = {
         **_MODEL,
     },
 }
-_RULES: dict[str, tuple[Any, Any, str]] = {
+_RULES: Named = {
     "lead_time": (str, "0", "Days from an order until it can be sold."),
     "review": (_TEXT, None, "Days from one order to the next."),
     "holding": (_TEXT, None, "Cost of a unit left over, each day."),
@@ -172,6 +162,13 @@ REPLENISH: Options = {
     },
     "What was decided before": _LOG,
     "Model": _MODEL,
+}
+MONITOR: Options = {
+    "Test": {
+        "log": (_PATH, None, "Parquet file of what was decided and delivered."),
+        "level": (float, 0.01, "False-alarm probability over the whole monitoring period."),
+    },
+    "Files": READ,
 }
 
 
@@ -557,17 +554,8 @@ def monitor(
     table: Annotated[
         Path, typer.Argument(help="The table of sales again, with newer rows; old ones may stay.")
     ],
-    log: Annotated[
-        Path | None,
-        typer.Option(help="Parquet file of what was decided and delivered."),
-    ] = None,
-    level: Annotated[
-        float, typer.Option(help="False-alarm probability over the whole monitoring period.")
-    ] = 0.01,
-    decimal: Decimal = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    *,
+    words: dict[str, Any],
 ) -> int:
     """Compare the days since a plan with what it promised; exit code 4 if it no longer holds."""
     from unmet import planning
@@ -580,11 +568,10 @@ def monitor(
             f"{plan} must be a plan that unmet plan or unmet replenish has saved, got a "
             f"{type(planned).__name__}."
         )
-    read = read_file(
-        table, text=planned.schema_.ids, decimal=decimal, sheet=sheet, encoding=encoding
-    )
-    found = planning.monitor(planned, read.table, log, level)
-    if as_json:
+    how = {name: words[name] for name in ("decimal", "sheet", "encoding")}
+    read = read_file(table, text=planned.schema_.ids, **how)
+    found = planning.monitor(planned, read.table, words["log"], words["level"])
+    if words["as_json"]:
         print_json({**found.to_dict(), "table_notes": read.notes})
     else:
         _show_monitoring(found)

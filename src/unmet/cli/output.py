@@ -22,11 +22,8 @@ from unmet.errors import InvalidInput
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning import DecisionLog
     from unmet.planning.decision_report import Comparison, ReportData
     from unmet.tables.dialect import Dialect
-
-    Entry = Callable[[DecisionLog], DecisionLog]
 
 
 # --- Before the work.
@@ -70,19 +67,7 @@ TABLES = (".csv", ".xlsx", ".parquet", ".pq")
 """Endings of tables that can be written."""
 
 
-def check_table(
-    path: Path | None, taken: Sequence[Path | None] = (), option: str = "--output"
-) -> None:
-    """Complain of a table that cannot be written."""
-    check_output(path, option, TABLES, taken)
-
-
 REPORTS = (".html", ".htm")
-
-
-def check_report(path: Path | None, taken: Sequence[Path | None] = ()) -> None:
-    """Complain of a report that cannot be written."""
-    check_output(path, "--report", REPORTS, taken)
 
 
 @contextmanager
