@@ -550,7 +550,7 @@ _VERDICTS = {
 
 
 def monitor(
-    plan: Annotated[Path, typer.Argument(help="Plan that --save of unmet plan has written.")],
+    saved: Annotated[Path, typer.Argument(help="Plan that --save of unmet plan has written.")],
     table: Annotated[
         Path, typer.Argument(help="The table of sales again, with newer rows; old ones may stay.")
     ],
@@ -562,10 +562,10 @@ def monitor(
     from unmet.persistence import load
     from unmet.tables.reading import read_file
 
-    planned = load(plan)
+    planned = load(saved)
     if not isinstance(planned, planning.OrderPlan):
         raise InvalidInput(
-            f"{plan} must be a plan that unmet plan or unmet replenish has saved, got a "
+            f"{saved} must be a plan that unmet plan or unmet replenish has saved, got a "
             f"{type(planned).__name__}."
         )
     how = {name: words[name] for name in ("decimal", "sheet", "encoding")}
