@@ -323,7 +323,7 @@ class _MonitoredDays:
         )  # 16 weeks of days, a year of weeks
         demand = panel.observed if plan.demand_ is None else plan.demand_
         self.reference = demand[:, panel.n_days - size :].copy()
-        if plan.demand_ is None:
+        if plan.demand_ is None and plan.supply is None:
             # where only a rate is known, orders that reach further also sell more
             usual, hidden = (
                 float(plan.order_table_[name].sum()) for name in ("usual_sales", "hidden_demand")
