@@ -49,7 +49,7 @@ from threadpoolctl import threadpool_limits
 
 from unmet import LinearDecision
 from unmet.censoring import LatentBand
-from unmet.censoring import constants as tuned
+from unmet.censoring.latent import stack
 from unmet.data import load_bakery
 from unmet.simulate import censor, history_orders
 
@@ -167,14 +167,14 @@ def plain(distribution: stats.rv_continuous, logarithm: bool) -> Decide:
 @contextmanager
 def constants(**changed: object):
     """Ablation: the same code with other constants."""
-    before = {name: getattr(tuned, name) for name in changed}
+    before = {name: getattr(stack, name) for name in changed}
     try:
         for name, value in changed.items():
-            setattr(tuned, name, value)
+            setattr(stack, name, value)
         yield
     finally:
         for name, value in before.items():
-            setattr(tuned, name, value)
+            setattr(stack, name, value)
 
 
 def ours(known: str, distribution: bool, options: dict | None = None, **changed: object) -> Decide:
@@ -217,11 +217,8 @@ METHODS: dict[str, tuple[str, Decide]] = {
     "normal, no ridge": ("flags", ours("flags", True, {"families": "normal"}, RIDGES=NO_RIDGE)),
     "normal, ridge": ("flags", ours("flags", True, {"families": "normal"})),
     "stack, no ridge": ("flags", ours("flags", True, RIDGES=NO_RIDGE)),
-    "stack, scale constant": ("flags", ours("flags", True, SCALE_BY_CHANCE=0.0)),
-    "stack, all distributions alike": ("flags", ours("flags", True, PLAIN={})),
     "line on the distribution alone": ("flags", ours("flags", False, {"blend": 1.0})),
     "line on shifted sales": ("flags", ours("flags", False, {"blend": 0.0})),
-    "rate, constant odds": ("the sell-out rate", ours("rate", True, PROFILE_KNEE=1e-9)),
 }
 ABLATION = list(METHODS)[12:]
 

@@ -30,8 +30,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from unmet import LatentBand, LinearDecision, Newsvendor
-from unmet.censoring import constants as tuned
-from unmet.censoring.latent import diagnose, robustness, selection, stack
+from unmet.censoring.latent import robustness, selection, stack
+from unmet.censoring.latent.observed import Observed
 from unmet.simulate import censoring_lab, store10
 
 LEVELS = (0.55, 0.75, 0.95)
@@ -131,7 +131,7 @@ def real_panel(path: Path) -> tuple[np.ndarray, np.ndarray]:
 class Counted:
     """Counts the maximisations of all that is called inside the ``with``."""
 
-    modules = (diagnose, robustness, selection, stack)
+    modules = (robustness, selection, stack)
 
     def __enter__(self) -> Counted:
         self.count, self._own = 0, selection.maximise
@@ -149,16 +149,16 @@ class Counted:
             room.maximise = self._own
 
 
-SHORTCUTS = {"ROWS_LOOKED_AT_FIRST": 10**9, "ROWS_WHITENED": 10**9, "SPARSE": 0.0}
-
-
 def measured_panel(
     features: np.ndarray, sales: np.ndarray, *, shortcuts: bool
 ) -> tuple[dict[str, object], np.ndarray]:
-    """One fit and what a report asks for beyond it; also decisions of some rows."""
-    kept = {name: getattr(tuned, name) for name in SHORTCUTS}
-    for name, value in ({} if shortcuts else SHORTCUTS).items():
-        setattr(tuned, name, value)
+    """One fit and what a report asks for beyond it; also decisions of some rows.
+
+    Without shortcuts no candidate is looked at with a part of the rows first.
+    """
+    few = Observed.few
+    if not shortcuts:
+        Observed.few = lambda *_: None
     try:
         with Counted() as counted:
             started = time.process_time()
@@ -176,8 +176,7 @@ def measured_panel(
             _ = found.sensitivity, found.ambiguity
             record["report_cpu_seconds"] = time.process_time() - started
     finally:
-        for name, value in kept.items():
-            setattr(tuned, name, value)
+        Observed.few = few
     some = np.linspace(0, sales.size - 1, 500).astype(int)
     levels = [rule.quantile(features[some], level) for level in LEVELS]
     bands = [rule.band(features[some], cost=Newsvendor.at_level(level)).low for level in LEVELS]

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from unmet import LatentBand, Limits, Newsvendor
-from unmet.censoring.latent.band import fit_censoring
+from unmet.censoring.latent.fit import fit_censoring
 from unmet.censoring.model import CensoringModel
 from unmet.censoring.panel import PanelDistribution
 from unmet.costs import AgeReplacement, SquaredError

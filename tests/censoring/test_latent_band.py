@@ -275,7 +275,7 @@ def test_the_estimator_keeps_its_own_rule_unfitted(small):
     features, sales, _, _ = small
     rule = _rule(sellout_rate=0.3)
     model = LinearDecision(Newsvendor(7, 3), band=rule).fit(features, sales)
-    assert not hasattr(rule, "fitted_model_")
+    assert not hasattr(rule, "model_")
     assert model.band_rule_.share_censored_ == pytest.approx(0.3, abs=0.01)
     copy = clone(model)
     assert copy.band.get_params() == rule.get_params()

@@ -94,7 +94,7 @@ def test_a_spread_that_differs_by_product_is_followed():
 def test_demand_that_was_never_censored_is_left_alone():
     part = nonlinear_demand(2, n=600, family="gamma", orders="never").train
     every = fitted(part, families=("normal", "gamma"))
-    assert every.fitted_model_.location_basis.location is not None
+    assert every.model_.basis.location is not None
     assert not every.band(part.features).low.any()
 
 
@@ -118,12 +118,12 @@ def test_the_picture_shows_residuals_of_rows_that_trees_had_not_seen(found):
 
 
 def test_linear_models_keep_the_features(found):
-    assert found.fitted_model_.location_basis.location is not None
+    assert found.model_.basis.location is not None
     part = nonlinear_demand(0, n=300).train
     plain = fitted(part, location=None)
     for model in (LinearDecision(), None):
         other = rule().fit(COST, part.features, part.sales, estimator=model)
-        assert other.fitted_model_.location_basis.location is None
+        assert other.model_.basis.location is None
         np.testing.assert_array_equal(
             other.band(part.features, cost=Newsvendor(9, 1)).low,
             plain.band(part.features, cost=Newsvendor(9, 1)).low,
@@ -140,7 +140,7 @@ def test_trees_may_be_asked_for_whatever_the_model(at_mass, found):
 def test_demand_that_does_not_bend_keeps_the_features():
     part = censoring_lab(orders="noisy", n=500).train
     bent = fitted(part)
-    assert bent.fitted_model_.location_basis.location is None
+    assert bent.model_.basis.location is None
     np.testing.assert_array_equal(
         bent.band(part.features).low, fitted(part, location=None).band(part.features).low
     )
@@ -229,4 +229,4 @@ def test_ties_are_not_asked_where_orders_never_bind_or_the_user_knows_better():
 def test_ties_do_not_mislead_a_linear_model():
     features, demand, order = cells()
     straight = rule().fit(COST, features, np.minimum(demand, order), estimator=LinearDecision())
-    assert not straight.fitted_model_.tied
+    assert not straight.model_.tied

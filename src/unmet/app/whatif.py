@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.base import clone
 
 from unmet.arrays import Band
 from unmet.censoring import Diagnosis, LatentBand
-from unmet.censoring.latent.diagnose import impose
-from unmet.censoring.latent.fitted import FittedModel, RowQuantiles, shifts
 from unmet.censoring.latent.selection import FittedCandidate
-from unmet.censoring.model import RATES, Deferred, mean_cost
+from unmet.censoring.latent.unidentified import at_rate
+from unmet.censoring.model import RATES, equally_likely, mean_cost
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators import LinearDecision
@@ -114,7 +113,7 @@ class AssumedRates:
     @property
     def possible(self) -> bool:
         """Whether a rate can be assumed; not where limits say of every row more than a rate."""
-        return not self.rule.fitted_model_.interval_censored
+        return not self.rule.model_.interval_censored
 
     def diagnosis(self, cost: Cost | None) -> Diagnosis:
         """Diagnosis for a cost; None is that of `fit`. Its curves reuse what was learned."""
@@ -130,31 +129,31 @@ class AssumedRates:
         features = read_features(X)
         if rate == 0.0:  # also where rows are known to hide something
             return Band(low=0.0, high=0.0)
-        fitted, assumed = self._at(rate)
-        shift = shifts(assumed, fitted, features, cost)
+        shift = self.rule.model_.shifts(self._at(rate), features, cost)
         return Band(low=shift, high=shift)
 
     def stake(self, rate: float, diagnosis: Diagnosis) -> float:
         """Evaluate ignoring it, per row, if this rate is the true one."""
         if rate == 0.0:
             return 0.0
-        fitted, assumed = self._at(rate)
-        assert isinstance(diagnosis.profile, Deferred)  # not one that was saved
-        _, representative = diagnosis.profile.given
-        rows = representative.sample
-        shift = shifts(assumed, fitted, rows.features, rows.cost)
-        distribution = RowQuantiles(assumed, fitted, rows.features)
+        model, fitted = self.rule.model_, self._at(rate)
+        assert isinstance(diagnosis.profile, partial)  # not one that was saved
+        _, rows = diagnosis.profile.args
+        shift = model.shifts(fitted, rows.features, rows.cost)
+        distribution = model.at(fitted, rows.features)
         truth = distribution.truth(getattr(rows.cost, "level", 0.5))
-        nodes = distribution.nodes()
+        nodes = equally_likely(distribution.truth)
         added = mean_cost(rows.cost, truth - shift, nodes) - mean_cost(rows.cost, truth, nodes)
-        return max(float(np.average(added, weights=rows.weight)), 0.0)
+        return max(model.mean(added), 0.0)
 
-    def _at(self, rate: float) -> tuple[FittedCandidate, FittedModel]:
+    def _at(self, rate: float) -> FittedCandidate:
         if not self.possible:
-            raise Unsupported("A rate cannot be assumed where limits say more of every row.")
+            raise Unsupported(
+                "A rate cannot be assumed where flags or limits say more of every row."
+            )
         if rate not in RATES:
             raise InvalidInput(f"rate must be one of 0, 0.05, …, 0.7, got {rate}.")
-        return impose(self.rule.fitted_model_, rate)
+        return at_rate(self.rule.model_, rate)
 
 
 class WhatIf:

@@ -19,7 +19,8 @@ from unmet.lazily import names_of
 
 if TYPE_CHECKING:
     from unmet.censoring.audited import AuditedBand
-    from unmet.censoring.latent.band import LatentBand, fit_censoring
+    from unmet.censoring.latent.band import LatentBand
+    from unmet.censoring.latent.fit import fit_censoring
     from unmet.censoring.model import Candidate, CensoringModel, Diagnosis
     from unmet.censoring.order_rule import DetectedRule, OrderRule, OrderRuleDetection
     from unmet.censoring.rule import BandRule, FixedBand
@@ -46,7 +47,8 @@ __getattr__ = names_of(
         "unmet.censoring.audited": "AuditedBand",
         "unmet.censoring.model": "CensoringModel Diagnosis Candidate",
         "unmet.censoring.order_rule": "DetectedRule OrderRule OrderRuleDetection",
-        "unmet.censoring.latent.band": "LatentBand fit_censoring",
+        "unmet.censoring.latent.band": "LatentBand",
+        "unmet.censoring.latent.fit": "fit_censoring",
         "unmet.censoring.rule": "BandRule FixedBand",
         "unmet.censoring.searched": "SearchedBand",
     },

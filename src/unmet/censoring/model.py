@@ -151,20 +151,6 @@ class Sensitivity:
 Profile: TypeAlias = Callable[[Sequence[float]], Sensitivity]
 
 
-class Deferred:
-    """A function, and the first of what it is called with: a partial that skops knows as ours."""
-
-    def __init__(self, function: Callable[..., Any], *given: Any) -> None:
-        self.function, self.given = function, given
-
-    def __call__(self, *more: Any) -> Any:
-        """Call the function."""
-        return self.function(*self.given, *more)
-
-
-"""Refits the chosen family with sell-out rates imposed."""
-
-
 @dataclass(frozen=True)
 class Choice:
     """One way to decide where several candidates are left.
@@ -253,9 +239,6 @@ class Diagnosis:
         user's: the data, flags or stock say it.
     robustness_checks : tuple of RobustnessCheck
         Other looks at the rows, where a shape seems to show censoring.
-    power : tuple of pairs of floats
-        Where nothing hidden was found: shares sold out, and the chance that each would have been
-        seen.
     profile : Profile, Sensitivity or None
         What computes `sensitivity` when somebody asks, or what was saved of it.
     choices : Choices, Ambiguity or None
@@ -279,7 +262,6 @@ class Diagnosis:
     share_range: tuple[float, float] | None = None
     share_given: tuple[float, float] | None = None
     robustness_checks: tuple[RobustnessCheck, ...] = ()
-    power: tuple[tuple[float, float], ...] = ()
     profile: Profile | Sensitivity | None = field(default=None, repr=False, compare=False)
     choices: Choices | Ambiguity | None = field(default=None, repr=False, compare=False)
 
@@ -389,7 +371,6 @@ _PLAIN = (
     "stake_range",
     "share_range",
     "share_given",
-    "power",
 )
 
 

@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,23 +22,6 @@ from unmet.errors import InvalidInput, Unsupported
 from unmet.rows import Rows, read_column, read_features
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
-
-# --- Linear quantiles of the observations, in rules that were saved without their rows.
-
-USUAL_LEVELS = (0.01, 0.02, *(step / 40 for step in range(1, 40)), 0.98, 0.99)
-"""Levels whose linear quantiles a saved rule knows beside those that it was asked for."""
-
-
-def line_between(level: float, lines: Mapping[float, Array]) -> Array:
-    """Coefficients of a level between two that are known.
-
-    They are linear in the normal score, which is exact for the quantiles of a normal distribution.
-    """
-    known = sorted(lines)
-    place = min(max(int(np.searchsorted(known, level)), 1), len(known) - 1)
-    low, high, here = ndtri([known[place - 1], known[place], level])
-    share = (here - low) / (high - low)
-    return np.asarray((1.0 - share) * lines[known[place - 1]] + share * lines[known[place]])
 
 
 class BandRule(BaseEstimator, ABC):

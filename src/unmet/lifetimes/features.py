@@ -10,7 +10,6 @@ from sklearn.base import clone
 
 from unmet.arrays import Array, Band
 from unmet.censoring.latent.band import LatentBand
-from unmet.censoring.latent.fitted import RowQuantiles
 from unmet.costs.jump import JumpCost
 from unmet.costs.replacement import AgeReplacement
 from unmet.errors import InvalidInput, Unsupported
@@ -151,7 +150,7 @@ def latent_ages(
     >>> bool(abs(ages / train.optimum(cost) - 1).mean() < 0.15)
     True
     """
-    if not isinstance(rule, LatentBand) or not hasattr(rule, "fitted_model_"):
+    if not isinstance(rule, LatentBand) or not hasattr(rule, "model_"):
         raise Unsupported(f"rule must be a fitted LatentBand, got {type(rule).__name__}.")
     features = read_features(X)
     used = rule.cost_ if cost is None else cost
@@ -166,7 +165,7 @@ def latent_ages(
         answer = np.empty((3, n_rows))
         for start in range(0, n_rows, 4000):  # so many tables of quantiles at once
             index = np.arange(start, min(start + 4000, n_rows))
-            rows = RowQuantiles(rule.fitted_model_, rule.fitted_model_.chosen, features[index])
+            rows = rule.model_.at(rule.model_.chosen, features[index])
             table = np.stack([rows.truth(float(level)) for level in LEVELS])
             answer[:, index] = best_ages(cost.take(index), table)
         return answer

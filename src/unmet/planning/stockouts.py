@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from unmet.censoring.latent.band import fit_censoring
+from unmet.censoring.latent.fit import fit_censoring
 from unmet.censoring.model import CensoringModel
 from unmet.censoring.order_rule import OrderRuleDetection
 from unmet.costs import Newsvendor

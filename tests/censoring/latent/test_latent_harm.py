@@ -45,7 +45,7 @@ def test_copies_of_rows_are_no_pile():
     features = np.repeat(generator.uniform(size=(50, 3)), 10, axis=0)
     seen = np.repeat(50 + 5 * generator.normal(size=50), 10)
     rule = LatentBand(families="normal", random_state=0).fit(COST, features, seen)
-    assert rule.fitted_model_.order_plane is None
+    assert rule.model_.order_plane is None
 
 
 def test_flags_that_are_all_false_add_nothing():

@@ -7,10 +7,12 @@ import pytest
 
 from unmet.censoring.latent.likelihood import FLOOR, UNKNOWN
 from unmet.censoring.latent.observed import Observed, find_lattice
+from unmet.costs import SquaredError
+from unmet.rows import Rows
 
 
-def of(values, censored=None):
-    return Observed.of(np.asarray(values, dtype=float), censored)
+def of(values):
+    return Observed.of(Rows(np.zeros((len(values), 1)), np.asarray(values), SquaredError()))
 
 
 @pytest.mark.parametrize("step", [0.1, 0.25, 0.05, 1e-4, 3.7, 1e9, 1e-9])

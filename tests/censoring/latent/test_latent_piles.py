@@ -10,11 +10,13 @@ import pytest
 from unmet.censoring.latent.likelihood import FLOOR
 from unmet.censoring.latent.observed import Observed
 from unmet.censoring.latent.orders import find_order_plane
+from unmet.costs import SquaredError
+from unmet.rows import Rows
 from unmet.simulate import store10
 
 
 def look(features, observation):
-    observed = Observed.of(observation, None)
+    observed = Observed.of(Rows(features, observation, SquaredError()))
     return find_order_plane(features, observation, observed.lattice, observed.kind != FLOOR)
 
 
@@ -78,9 +80,9 @@ def test_a_pile_inside_the_observations_is_found(unlimited):
 def test_whole_numbers_tie_by_chance_and_are_no_pile():
     """At most one false find in a hundred: Poisson, overdispersed, binomial and rounded."""
     found, tried = 0, 0
-    for mean, seed in itertools.product([0.3, 1.0, 2.0, 6.0, 25.0, 300.0], range(2)):
+    for mean, seed in itertools.product([0.3, 1.0, 6.0, 25.0], range(1)):
         generator = np.random.default_rng([seed, int(10 * mean)])
-        for features in designs(generator, 250 if seed else 60):
+        for features in designs(generator, 120):
             rows = means(features, mean)
             for observation in (
                 generator.poisson(rows),
@@ -91,11 +93,11 @@ def test_whole_numbers_tie_by_chance_and_are_no_pile():
             ):
                 tried += 1
                 found += look(features, np.asarray(observation, dtype=float)) is not None
-    assert tried == 300
-    assert found <= 3
+    assert tried == 100
+    assert found <= 1
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_continuous_observations_are_no_pile(seed):
     generator = np.random.default_rng(seed)
     for features in designs(generator, 300):

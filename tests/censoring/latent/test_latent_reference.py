@@ -6,6 +6,7 @@ The files in ``tests/reference`` hold the data, the answers and the scripts that
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -14,10 +15,10 @@ import pytest
 
 from unmet.censoring.latent.band import LatentBand
 from unmet.censoring.latent.families import FAMILIES
-from unmet.censoring.latent.fitted import LocationBasis
-from unmet.censoring.latent.fitting import maximise
+from unmet.censoring.latent.likelihood import maximise
+from unmet.censoring.latent.location import LocationBasis
 from unmet.censoring.latent.observed import Observed
-from unmet.censoring.latent.selection import CandidateModel, ModelData, all_starts
+from unmet.censoring.latent.selection import FittedCandidate, first_start
 from unmet.censoring.latent.stack import fit_ridge
 from unmet.costs import Newsvendor
 from unmet.rows import Rows
@@ -41,31 +42,35 @@ def data_of(name):
     """Everything that `LatentBand` would race on, with a constant scale."""
     features, time, censored = table_of(name)
     sample = Rows.read(COST, features, time, censored=censored)
-    location_basis, basis = LocationBasis.of(sample, None, 0)
-    scale = {"constant": location_basis.scale_basis(basis, "constant")}
-    observed = Observed.of(time, sample.censored)
-    return location_basis, ModelData(
-        observed, {"features": basis}, scale, sample.weight, True, None
-    )
+    location, basis = LocationBasis.learn(sample, None, 0, shrinks=False)
+    scale = {"constant": location.scale_basis(basis, "constant")}
+    return location, replace(Observed.of(sample), basis=basis, scale_bases=scale)
 
 
-def candidate_of(name):
+def model_of(data, name):
     family = FAMILIES[name]
-    link = "linear" if family.space == "linear" else "multiplicative"
-    return CandidateModel(family, "absent", "constant", link)
+    return data.model(family, link="linear" if family.space == "linear" else "multiplicative")
+
+
+def exact(data, name):
+    """Maximum likelihood, to many digits."""
+    model = model_of(data, name)
+    problem = data.problem(model)
+    found, _ = maximise(problem, first_start(problem), tolerance=1e-8)
+    return FittedCandidate.of(data, model, found)
 
 
 def raw(fitted, location_basis, features):
     """Intercept, coefficients and scale in the units of the data, by predicting at points."""
-    problem, parameters = fitted.fit.problem, fitted.fit.parameters
+    model, unit = fitted.model, fitted.model.unit
     points = np.vstack([np.zeros(features.shape[1]), np.eye(features.shape[1])])
     basis = location_basis.basis(points)
-    located = problem.model.locate(parameters, basis, np.empty((len(basis), 0)))
-    scale = float(np.exp(located.log_scale[0]))
-    if problem.model.family.space == "linear":
-        line, scale = fitted.unit * located.location, fitted.unit * scale
+    line, log_scale = model.locate(fitted.parameters, basis, np.empty((len(basis), 0)))
+    scale = float(np.exp(log_scale[0]))
+    if model.family.space == "linear":
+        line, scale = unit * line, unit * scale
     else:
-        line = located.location + np.log(fitted.unit)
+        line = line + np.log(unit)
     return line[0], line[1:] - line[0], scale
 
 
@@ -89,13 +94,11 @@ def test_known_flags_agree_with_survreg(name, family):
     prediction = read("survreg_fits.json")["fits"][name][family]
     features, _, _ = table_of(name)
     location_basis, data = data_of(name)
-    candidate = candidate_of(family)
-    problem = data.problem(candidate)
-    fitted = data.fitted(candidate, maximise(problem, all_starts(problem)[0], tolerance=1e-8))
+    fitted = exact(data, family)
     close(raw(fitted, location_basis, features), prediction, prediction["scale"])
     assert fitted.rows.sum() == pytest.approx(prediction["log_likelihood"], abs=1e-4)
     if family == "student":
-        freedom = 2.0 + np.exp(fitted.fit.parameters[problem.model.slices.shape][0])
+        freedom = 2.0 + np.exp(fitted.parameters[-1])
         assert freedom == pytest.approx(prediction["freedom"], rel=1e-4)
 
 
@@ -105,9 +108,7 @@ def test_known_flags_agree_with_lifelines(name, family):
     prediction = read("lifelines_fits.json")["fits"][name][family]
     features, _, _ = table_of(name)
     location_basis, data = data_of(name)
-    candidate = candidate_of(family)
-    problem = data.problem(candidate)
-    fitted = data.fitted(candidate, maximise(problem, all_starts(problem)[0], tolerance=1e-8))
+    fitted = exact(data, family)
     second = np.exp(prediction["log_of_second_parameter"])
     close(
         raw(fitted, location_basis, features),
@@ -123,17 +124,16 @@ def test_the_rule_itself_finds_that_explanation(family):
     prediction = read("survreg_fits.json")["fits"]["lung"][family]
     features, time, censored = table_of("lung")
     rule = LatentBand(families=family, random_state=0).fit(COST, features, time, censored=censored)
-    fitted_model = rule.fitted_model_
-    candidate = candidate_of(family)
-    fitted = next(each for each in fitted_model.ranked if each.candidate == candidate)
-    free = fit_ridge(fitted.fit.problem, np.zeros(features.shape[1]))
-    rows = fitted_model.data.fitted(candidate, free).rows
-    assert rows.sum() == pytest.approx(prediction["log_likelihood"], abs=1e-4)
-    assert fitted.rows.sum() < rows.sum()  # slopes are shrunk
+    data = rule.model_.data
+    model = model_of(data, family)
+    fitted = next(each for each in rule.model_.ranked if each.model == model)
+    free = FittedCandidate.of(
+        data, model, fit_ridge(data.problem(model), np.zeros(features.shape[1]))
+    )
+    assert free.rows.sum() == pytest.approx(prediction["log_likelihood"], abs=1e-4)
+    assert fitted.rows.sum() < free.rows.sum()  # slopes are shrunk
     assert rule.share_censored_ == pytest.approx(censored.mean())
-    exact = maximise(fitted.fit.problem, fitted.fit.parameters, tolerance=1e-8)
-    found = raw(fitted_model.data.fitted(candidate, exact), fitted_model.location_basis, features)
-    close(found, prediction, prediction["scale"])
+    close(raw(free, rule.model_.basis, features), prediction, prediction["scale"])
 
 
 def test_stock_says_the_same_as_flags():

@@ -1,4 +1,4 @@
-"""What a verdict must survive where nothing is known: smooth distributions, other views, power."""
+"""What a verdict must survive where nothing is known: smooth distributions, other views."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unmet import LatentBand, Newsvendor
-from unmet.censoring import constants as tuned
 from unmet.censoring.latent.orders import find_order_plane
 from unmet.simulate import censoring_lab
 
@@ -35,15 +34,6 @@ def shop(distribution, n=700, seed=0, bend=0.0):
 
 def learn(X, s, **options):
     return LatentBand(random_state=0, **options).fit(COST, X, s)
-
-
-@pytest.fixture(scope="module", params=["normal", "right gamma"])
-def uncensored(request):
-    """What is learned from 1500 rows that hide nothing, of distributions that are known."""
-    X, demand, _ = shop(request.param, 1500)
-    rule = learn(X, demand)
-    np.testing.assert_array_equal(rule.band(X).low, 0.0)
-    return rule
 
 
 # --- nothing hidden -------------------------------------------------------------------------------
@@ -85,21 +75,22 @@ def test_no_distribution_and_no_bend_alone_makes_anybody_order_more(distribution
 
 
 def test_scattered_orders_look_like_demand_that_is_skewed_to_the_left():
-    train = censoring_lab(orders="noisy", share=0.3, n=1200, seed=0).train
+    train = censoring_lab(orders="noisy", share=0.3, n=700, seed=0).train
     found = learn(train.features, train.sales).diagnosis_
     low, high = found.interval
     assert found.identified == "no"
     assert found.share_censored == 0.0
     assert low == 0.0
     assert high > train.share_censored  # what is true cannot be ruled out
-    left = [each for each in found.candidates if each.truth == "skewed_left"]
-    assert left
-    assert left[0].orders == "absent"
-    assert left[0].uncensored_possible
+    assert any(
+        "finding nothing proves nothing" in note or "skewed to the left" in note
+        for note in found.notes
+    )
+    assert any("how often you sell out" in note for note in found.notes)
 
 
 def test_a_distribution_that_the_user_names_is_taken_at_its_word():
-    train = censoring_lab(orders="noisy", share=0.3, noise=0.3, n=2500, seed=0).train
+    train = censoring_lab(orders="noisy", share=0.3, noise=0.3, n=2000, seed=0).train
     found = learn(train.features, train.sales, families="normal").diagnosis_
     low, high = found.interval
     assert found.identified in ("yes", "weakly")
@@ -133,18 +124,3 @@ def test_one_capacity_is_found_whole(seed):
     sales = np.minimum(demand, 95.0)
     found = find_order_plane(X, sales, 0.0, np.ones(900, dtype=bool))
     np.testing.assert_array_equal(found.on, sales == 95.0)
-
-
-# --- power ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_orders_that_scatter_would_not_have_been_seen(uncensored):
-    found = uncensored.diagnosis_
-    assert found.share_censored == 0.0
-    assert found.identified == "no"
-    assert dict(found.power).keys() == set(tuned.SOLD_OUT)
-    assert max(chance for _, chance in found.power) < tuned.POWER
-    assert found.interval[1] >= max(tuned.SOLD_OUT)
-    assert any("would have been seen" in note for note in found.notes)
-    assert any("how often you sell out" in note for note in found.notes)

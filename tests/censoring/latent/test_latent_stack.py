@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from unmet import LatentBand, Newsvendor
-from unmet.censoring.latent.fitted import RowQuantiles
 from unmet.censoring.latent.stack import SelloutProfile, fit_ridge
 from unmet.data import load_yaz
 from unmet.simulate import censor, history_orders
@@ -57,12 +56,12 @@ DISTRIBUTIONS = {
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_a_fit_is_the_penalised_maximum_that_scipy_finds(few, name, strength):
     X, s, censored, _ = flagged(150)
-    fitted_model = few.fitted_model_
-    member = next(each for each in fitted_model.ranked if each.candidate.family.name == name)
-    problem, stretch = member.fit.problem, fitted_model.location_basis.orthogonal.stretch
-    fit = fit_ridge(problem, strength * stretch)
+    model = few.model_
+    latent = next(each.model for each in model.ranked if each.model.family.name == name)
+    problem = model.data.problem(latent)
+    found = fit_ridge(problem, strength * model.basis.stretch)
     distribution, to_space = DISTRIBUTIONS[name]
-    point = to_space(s / fitted_model.data.observed.unit)
+    point = to_space(s / model.data.unit)
     slopes = (X - X.mean(axis=0)) / X.std(axis=0)
 
     def minus(v):
@@ -72,11 +71,10 @@ def test_a_fit_is_the_penalised_maximum_that_scipy_finds(few, name, strength):
 
     start = np.r_[point.mean() / point.std(), np.zeros(X.shape[1]), 1 / point.std()]
     best = optimize.minimize(minus, start, method="BFGS", options={"gtol": 1e-8})
-    assert -fit.climbed == pytest.approx(best.fun, abs=1e-5)
-    located = fit.located
-    assert np.exp(-located.log_scale[0]) == pytest.approx(best.x[-1], rel=1e-3)
+    _, location, log_scale = problem.residual(found)
+    assert np.exp(-log_scale[0]) == pytest.approx(best.x[-1], rel=1e-3)
     expected = (best.x[0] + slopes @ best.x[1:-1]) / best.x[-1]
-    assert located.location == pytest.approx(expected, rel=1e-3, abs=1e-3)
+    assert location == pytest.approx(expected, rel=1e-3, abs=1e-3)
 
 
 @given(st.floats(0.0, 0.95), st.floats(0.02, 0.98))
@@ -94,10 +92,10 @@ def test_profiles_keep_the_rate_and_their_levels_invert(rate, level):
 
 def test_quantiles_of_a_mixture_are_its_quantiles(usual):
     X, rule = flagged()[0], usual
-    fitted_model = rule.fitted_model_
-    assert len(fitted_model.stack.members) > 1
-    assert fitted_model.stack.weights.sum() == pytest.approx(1.0)
-    rows = RowQuantiles(fitted_model, fitted_model.chosen, X)
+    model = rule.model_
+    assert len(model.members) > 1
+    assert model.weights.sum() == pytest.approx(1.0)
+    rows = model.at(model.chosen, X)
     for level in (0.1, 0.55, 0.93):
         assert rows.below(rows.truth(level)) == pytest.approx(level, abs=1e-4)
     assert rule.survival(X, rule.quantile(X, 0.8)) == pytest.approx(0.2, abs=1e-4)
@@ -127,7 +125,7 @@ def test_zeros_are_a_floor():
     truth = np.maximum(np.round(2 + X[:, 0] + 3 * rng.normal(size=300)), 0)
     order = rng.integers(2, 6, size=300)
     rule = fitted(X, np.minimum(truth, order), truth > order)
-    assert rule.fitted_model_.data.observed.floor == 0.0
+    assert rule.model_.data.floor == 0.0
     reached = [(rule.quantile(X, level) >= truth - 0.5).mean() for level in (0.6, 0.8, 0.9)]
     assert reached == pytest.approx([0.6, 0.8, 0.9], abs=0.08)
 

@@ -212,9 +212,8 @@ def test_the_band_leads_to_the_decision(rules, vague):
     assert regret.mean() > 5
     # the same truth, seen through the distribution instead of the line
     distribution = rules["minimax_regret"].decision(some)
-    line = regret + rules["least_censoring"].fitted_model_.observed_quantiles.quantile(
-        rules["least_censoring"].fitted_model_.location_basis.basis(some), 0.75
-    )
+    model = rules["least_censoring"].model_
+    line = regret + model.linear_quantile(model.basis.basis(some), 0.75)
     assert abs(distribution - line).mean() < 3
 
 
@@ -277,14 +276,7 @@ def test_squared_errors_have_a_least_regret_too(rules, vague):
     assert (least < expected).all()
     assert (expected < regret).all()
     rule = rules["minimax_regret"]
-    means = RowRegrets(
-        rule.fitted_model_,
-        *left_over(rule.fitted_model_, rule._representative, None),
-        some,
-        cost,
-        600,
-        anchored=False,
-    ).best
+    means = RowRegrets(rule.model_, *left_over(rule.model_), some, cost, anchored=False).best
     middle = 0.5 * (means.min(axis=0) + means.max(axis=0))
     np.testing.assert_allclose(regret, middle, atol=0.01 * np.ptp(means, axis=0).max())
 

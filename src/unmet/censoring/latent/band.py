@@ -3,73 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
-from unmet.censoring import constants as tuned
-from unmet.censoring.latent.diagnose import diagnose, draw_quantiles, impose
-from unmet.censoring.latent.fitted import (
-    FittedModel,
-    RepresentativeRows,
-    RowQuantiles,
-    decisions,
-    learn,
-    shifts,
-    some_rows,
-)
-from unmet.censoring.latent.fitting import limited_effort
-from unmet.censoring.latent.interval_censored import describe_limits, place_within, tell
+from unmet.censoring.latent.diagnose import diagnose
+from unmet.censoring.latent.fit import arithmetic, fit_censoring
 from unmet.censoring.latent.location import looks_for_bends
-from unmet.censoring.latent.observed import (
-    RateRange,
-    check_orders,
-    mostly_known,
-    observe,
-    read_families,
-    read_policies,
-    read_rate,
-    usable,
-)
-from unmet.censoring.latent.orders import place, plane
-from unmet.censoring.latent.robustness import counted
+from unmet.censoring.latent.model import ROWS_AT_A_TIME, FittedModel, RowDistribution
+from unmet.censoring.latent.observed import read_rate
 from unmet.censoring.latent.selection import FittedCandidate
 from unmet.censoring.latent.unidentified import (
     WHEN_UNIDENTIFIED,
     RowRegrets,
     WhenUnidentified,
-    compare_choices,
+    at_rate,
     left_over,
+    more_than_one,
 )
-from unmet.censoring.model import CensoringModel, Choice, Deferred, Diagnosis, Identified
+from unmet.censoring.model import Diagnosis
 from unmet.censoring.order_rule import OrderRuleDetection
 from unmet.censoring.rule import BandRule
 from unmet.costs import Cost, PiecewiseLinearCost, SquaredError
-from unmet.errors import InvalidInput, SolverFailure, Unsupported
-from unmet.rows import Rows, check_sizes, read_column
-from unmet.validation import Maybe, Number, OneOf, WholeNumber
-
-_LOOKED_AT = 500  # rows whose decisions are compared with what was seen
-
-
-@contextmanager
-def _arithmetic() -> Iterator[None]:
-    """Keep NumPy quiet, since what comes out is checked; turn its failures into one of ours."""
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    except (np.linalg.LinAlgError, ArithmeticError) as error:
-        raise SolverFailure(
-            f"The latent model could not be fitted to these observations ({error}): look for a few "
-            "that are far from all others, or give flags or a sell-out rate."
-        ) from error
+from unmet.errors import InvalidInput, Unsupported
+from unmet.rows import Rows, read_column
+from unmet.validation import Maybe, Number, OneOf
 
 
 class LatentBand(BandRule):
@@ -128,6 +89,8 @@ class LatentBand(BandRule):
     Attributes
     ----------
     diagnosis_ : Diagnosis
+    model_ : CensoringModel
+        What the truth of any row may have been.
     share_censored_ : float
     order_rule_ : OrderRuleDetection or None
         Fitted, if times were given.
@@ -162,9 +125,7 @@ class LatentBand(BandRule):
     """
 
     _takes_limits = True
-    fitted_model_: FittedModel
-    _said: tuple[str, ...]
-    share_censored_: float
+    model_: FittedModel
 
     def __init__(
         self,
@@ -189,129 +150,72 @@ class LatentBand(BandRule):
         self.max_rows = max_rows
         self.random_state = random_state
 
-    def fit_rows(self, rows: Rows, cost: Cost, *, estimator: Any = None) -> Self:
-        """Learn from rows that have been read, and say where decisions lie far from all of them."""
-        super().fit_rows(rows, cost, estimator=estimator)
-        used = rows.counted().settled()
-        some = np.unique(np.linspace(0, used.n_rows - 1, _LOOKED_AT).astype(np.intp))
-        if self.when_unidentified != "least_censoring":
-            # takes long: of the rows that the chosen distribution puts furthest
-            with _arithmetic():
-                size = np.abs(RowQuantiles(*self._chosen, used.features[some]).truth(0.9))
-            some = some[np.argsort(size)[-_LOOKED_AT // 20 :]]
-        decided = np.abs(self.decision(used.features[some], used.cost.take(some)))
-        seen = float(np.abs(used.observation).max())
-        furthest = float(np.max(decided, where=np.isfinite(decided), initial=0.0))
-        if furthest > tuned.FAR_FROM_SEEN * seen > 0.0:
-            self._said = (*self._said, _far(furthest, seen))
-            self.diagnosis_ = replace(
-                self.diagnosis_, notes=(*self.diagnosis_.notes, self._said[-1])
-            )
-        return self
+    @property
+    def diagnosis_(self) -> Diagnosis:
+        """What the data say about censoring, and how surely."""
+        return self.model_.diagnosis_
 
-    @_arithmetic()
-    def _fit(self, sample: Rows, estimator: Any) -> Diagnosis:
-        rate, policies = read_rate(self.sellout_rate), read_policies(self.orders)
-        OneOf(*WHEN_UNIDENTIFIED)("when_unidentified", self.when_unidentified)
-        seed = _seed(self.random_state)
-        notes: list[str] = []
-        check_sizes(sample, "a latent model")
-        sample = self._with_order_rule(usable(sample, notes), seed, notes)
-        known = mostly_known(sample, notes)
-        left_out, used = 1.0 - known.n_rows / sample.n_rows, self._sampled(known, seed, notes)
-        if rate is not None and used.limits is None and not used.all_known:
-            _leave_some_seen(rate, used.n_rows)
-        families = read_families(self.families, observe(used))
-        order_plane = None if used.limits is not None else plane(used, rate, notes)
-        if rate is not None and rate.high == 0.0:
-            policies = ("absent",)
-        imposed = None if rate is None or rate.high == 0.0 else rate.imposed
-        if order_plane is None and not used.all_known:
-            check_orders(policies, used, imposed is not None)
-        binding, asked = policies != ("absent",), (self.location, estimator, seed, notes)
-        if used.limits is not None:
-            location, flagged = place_within(used, *asked), used
-        else:
-            location, flagged = place(used, order_plane, rate, *asked, binding=binding)
-        usual = self.families if isinstance(self.families, str) else ""
-        free = usual in ("auto", "lifetimes") and binding
-        auto = free and usual == "auto" and isinstance(self.orders, str) and self.orders == "auto"
-        given = (families, policies, imposed, order_plane, location, seed)
-        with limited_effort(tuned.MAX_EVALUATIONS) as left:
-            found = learn(flagged, *given, auto=auto, free=free)
-        if left[0] < 0:
-            notes.append(
-                "The search for the likeliest distribution was cut short after "
-                f"{tuned.MAX_EVALUATIONS:,} evaluations of the likelihood: distributions may fit a "
-                "little worse than they could."
-            )
-        rule = self.order_rule_ is not None and self.order_rule_.accepted_
-        if order_plane is not None or (rule and imposed is None):
-            lattice, top = found.data.observed.lattice, used.observation == used.observation.max()
-            tied = 0 if order_plane is None else int((top & ~order_plane.on).sum())
-            at_the_top = tied / used.n_rows if tied >= tuned.MIN_TIED else 0.0
-            at_orders = counted(found.chosen, lattice, left_out, at_the_top)
-            found = replace(found, verdict=at_orders)
-        told = tell(found) if found.interval_censored else None
-        self.fitted_model_ = replace(found, tied=flagged is not used, told=told)
-        self._blend = Maybe(Number(least=0, most=1))("blend", self.blend)
-        if self._blend is None:
-            self._blend = 0.0 if looks_for_bends("auto", estimator) else tuned.BLEND
-        self._rate, self._representative = rate, RepresentativeRows.of(flagged)
-        self._plot = draw_quantiles(self._representative, self.fitted_model_)
-        self._notes(rate, flagged, notes)
-        self._said = tuple(notes)
-        self._verdicts: dict[str, Identified | None] = {}
-        diagnosis = self.diagnosis_for(used.cost)
-        self.fitted_model_ = replace(self.fitted_model_, diagnosis_=diagnosis)
-        assert diagnosis.share_censored is not None
-        self.share_censored_ = diagnosis.share_censored
-        return diagnosis
+    @diagnosis_.setter
+    def diagnosis_(self, found: Diagnosis) -> None:
+        self.model_.diagnosis_ = found
 
     @property
-    def model_(self) -> CensoringModel:
-        """The censoring model that was fitted: what the truth of any row may have been."""
-        return self.fitted_model_
+    def share_censored_(self) -> float:
+        """Share of rows whose truth lies above the observation."""
+        return self.model_.chosen.share
 
+    @property
+    def order_rule_(self) -> OrderRuleDetection | None:
+        """The order-rule detection, if times were given."""
+        found: OrderRuleDetection | None = self.model_.order_rule
+        return found
+
+    def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
+        OneOf(*WHEN_UNIDENTIFIED)("when_unidentified", self.when_unidentified)
+        self._blend = Maybe(Number(least=0, most=1))("blend", self.blend)
+        if self._blend is None:
+            # On real sets 0, .5 and 1 close the same share of the gap, but for 3 points.
+            self._blend = 0.0 if looks_for_bends("auto", estimator) else 0.5
+        self.model_ = fit_censoring(
+            rows,
+            sellout_rate=self.sellout_rate,
+            order_rule=self.order_rule,
+            families=self.families,
+            orders=self.orders,
+            location=self.location,
+            estimator=estimator,
+            max_rows=self.max_rows,
+            random_state=self.random_state,
+        )
+        self._verdicts: dict[str, Any] = {}
+        if self.when_unidentified != "least_censoring":
+            self.diagnosis_ = self.diagnosis_for(rows.cost)
+        self._say_if_far(rows)
+        return self.diagnosis_
+
+    def _say_if_far(self, rows: Rows) -> None:
+        """Say where decisions lie far from all that was seen."""
+        some = np.unique(np.linspace(0, rows.n_rows - 1, 500).astype(np.intp))
+        if self.when_unidentified != "least_censoring":
+            # takes long: of the rows that the chosen distribution puts furthest
+            size = np.abs(self._rows(rows.features[some]).truth(0.9))
+            some = some[np.argsort(size)[-25:]]
+        decided = np.abs(self._decide(rows.features[some], rows.cost.take(some)))
+        seen = float(np.abs(rows.observation).max())
+        furthest = float(np.max(decided, where=np.isfinite(decided), initial=0.0))
+        if furthest > 10.0 * seen > 0.0:
+            self.model_.notes.append(
+                f"Some decisions are {furthest / seen:,.0f} times the largest observation, "
+                f"{seen:.6g}: so far from all that was seen, the distribution of the truth is a "
+                "guess. Flags, a sell-out rate or more rows would tell."
+            )
+            notes = (*self.diagnosis_.notes, self.model_.notes[-1])
+            self.diagnosis_ = replace(self.diagnosis_, notes=notes)
+
+    @arithmetic()
     def diagnosis_for(self, cost: Cost) -> Diagnosis:
         """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
-        rows = self._representative.evaluated(cost)
-        dated = self.order_rule_ is not None
-        found = diagnose(rows, self.fitted_model_, self._said, self._plot, dated=dated)
-        found = self._with_choices(found, rows)
-        if self._rate is None or self.fitted_model_.one_left:
-            return found
-        found = replace(found, share_given=(self._rate.low, self._rate.high))
-        if self._rate.low == self._rate.high:
-            return found
-        ends = [
-            float(np.mean(shifts(assumed, fitted, rows.sample.features, rows.sample.cost)))
-            for fitted, assumed in (
-                impose(self.fitted_model_, rate, alone=True) for rate in vars(self._rate).values()
-            )
-        ]
-        assert found.shift is not None
-        return replace(found, shift_range=(min(*ends, found.shift), max(*ends, found.shift)))
-
-    def _with_choices(self, found: Diagnosis, rows: RepresentativeRows) -> Diagnosis:
-        """Add what may be decided where candidates are left, and which of it is followed."""
-        if not self._open(found.identified):
-            return found
-        asked = self.fitted_model_, rows, self._rate, self.when_unidentified
-        if self.when_unidentified == "least_censoring":
-            return replace(found, choices=Deferred(compare_choices, *asked))
-        told = compare_choices(*asked)
-        followed: Choice = getattr(told, self.when_unidentified)
-        assert found.shift is not None
-        shift = followed.decision - (told.least_censoring.decision - found.shift)
-        return replace(found, decision=followed.decision, shift=shift, choices=told)
-
-    def _open(self, identified: Identified | None) -> bool:
-        """Whether more than the chosen model counts, by a verdict on the data."""
-        if self.fitted_model_.one_left:
-            return False
-        range_given = self._rate is not None and self._rate.low < self._rate.high
-        return range_given or identified != "yes"
+        return diagnose(self.model_, cost, self.when_unidentified)
 
     def _left(self, cost: Cost) -> tuple[list[FittedCandidate], Array]:
         """All candidate models that are left with their weights, or the chosen one alone."""
@@ -319,46 +223,48 @@ class LatentBand(BandRule):
         # of costs that differ by row, what was said of those of `fit`
         if named != repr(self.cost_) and common_rows(cost.parameters()) is None:
             if named not in self._verdicts:
-                rows = self._representative.evaluated(cost)
-                self._verdicts[named] = diagnose(rows, self.fitted_model_, (), None).identified
+                self._verdicts[named] = diagnose(self.model_, cost).identified
             verdict = self._verdicts[named]
-        if not self._open(verdict):
-            return [self.fitted_model_.chosen], np.ones(1)
-        return left_over(self.fitted_model_, self._representative, self._rate)
+        if not more_than_one(self.model_, verdict):
+            return [self.model_.chosen], np.ones(1)
+        return left_over(self.model_)
 
     def _regrets(
         self, features: Features, cost: Cost, *, anchored: bool
     ) -> Iterator[tuple[NDArray[np.intp], RowRegrets]]:
         """Go through the rows, some at a time: what decisions lose under all that counts."""
-        left, n_learned = self._left(cost), self._representative.n_rows
-        for index in some_rows(features.shape[0]):
+        left, n_rows = self._left(cost), features.shape[0]
+        for start in range(0, n_rows, ROWS_AT_A_TIME):
+            index = np.arange(start, min(start + ROWS_AT_A_TIME, n_rows))
             part = features[index], cost.take(index)
-            yield index, RowRegrets(self.fitted_model_, *left, *part, n_learned, anchored=anchored)
+            yield index, RowRegrets(self.model_, *left, *part, anchored=anchored)
 
-    @_arithmetic()
+    @property
+    def _one(self) -> bool:
+        """Whether one candidate model decides."""
+        return self.when_unidentified == "least_censoring" or self.model_.one_left
+
+    @arithmetic()
     def _band(self, features: Features, cost: Cost) -> Band:
-        if self.when_unidentified != "least_censoring" and not self.fitted_model_.one_left:
+        model = self.model_
+        if not self._one:
             shift = np.empty(features.shape[0])
             for index, rows in self._regrets(features, cost, anchored=True):
-                # anchored at what is seen, and below it by rounding only
+                # at least what is seen, and below it by rounding only
                 shift[index] = np.maximum(rows.decide(self.when_unidentified) - rows.seen, 0.0)
             return Band(shift, shift)
-        shift = shifts(*self._chosen, features, cost)
-        return (
-            Band.around(shift, 0.0) if self.fitted_model_.interval_censored else Band(shift, shift)
-        )
+        shift = model.shifts(model.chosen, features, cost)
+        return Band.around(shift, 0.0) if model.interval_censored else Band(shift, shift)
 
-    @_arithmetic()
+    @arithmetic()
     def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
-        fitted_model, chosen = self.fitted_model_, self.fitted_model_.chosen
-        known = fitted_model.data.known or self.when_unidentified == "least_censoring"
-        if fitted_model.interval_censored:
-            aim, _ = decisions(fitted_model, chosen, features, cost)
-            return Band.around(aim, observation)
-        if fitted_model.stack is None or not known:
+        model = self.model_
+        if not model.interval_censored and not (model.members and self._one):
             return self._band(features, cost)
-        aim, _ = decisions(fitted_model, chosen, features, cost)
-        shifted = observation + shifts(fitted_model, chosen, features, cost)
+        aim, _ = model.decisions(model.chosen, features, cost)
+        if model.interval_censored:
+            return Band.around(aim, observation)
+        shifted = observation + model.shifts(model.chosen, features, cost)
         # shrunk to their quantile or mean, rows still ask for it; not so for best ages
         keeps = isinstance(cost, PiecewiseLinearCost | SquaredError)
         blend = self._blend if keeps else 0.0
@@ -391,7 +297,8 @@ class LatentBand(BandRule):
         callable
             Takes a level, or one per row, and returns one quantile per row.
         """
-        features, rows = self._quantiles(X)
+        features = self._read_features(X)
+        rows = self._rows(features)
         allowed = "a number between 0 and 1"
 
         def quantile(level: ArrayLike) -> Array:
@@ -413,21 +320,10 @@ class LatentBand(BandRule):
         -------
         ndarray of shape (n_rows,)
         """
-        features, rows = self._quantiles(X)
-        at = expand("value", read_numbers("value", value), features.shape[0])
-        return 1.0 - rows.below(at)
-
-    def _quantiles(self, X: Any) -> tuple[Features, RowQuantiles]:
-        """Features of any rows, and their quantiles under the chosen model."""
         features = self._read_features(X)
-        return features, RowQuantiles(*self._chosen, features)
+        at = expand("value", read_numbers("value", value), features.shape[0])
+        return 1.0 - self._rows(features).below(at)
 
-    @property
-    def _chosen(self) -> tuple[FittedModel, FittedCandidate]:
-        """What was learned, and the candidate model that was chosen."""
-        return self.fitted_model_, self.fitted_model_.chosen
-
-    @_arithmetic()
     def decision(self, X: Any, cost: Cost | None = None) -> Array:
         """Decision of each row that costs least, straight from the distribution of the truth.
 
@@ -445,13 +341,16 @@ class LatentBand(BandRule):
         -------
         ndarray of shape (n_rows,)
         """
-        features, used = self._read(X, cost, None, None)
-        if self.when_unidentified == "least_censoring" or self.fitted_model_.one_left:
-            if isinstance(used, PiecewiseLinearCost):
-                return self._quantiles(features)[1].truth(used.level)
-            return decisions(*self._chosen, features, used)[0]
+        return self._decide(*self._read(X, cost, None, None))
+
+    @arithmetic()
+    def _decide(self, features: Features, cost: Cost) -> Array:
+        if self._one:
+            if isinstance(cost, PiecewiseLinearCost):
+                return self._rows(features).truth(cost.level)
+            return self.model_.decisions(self.model_.chosen, features, cost)[0]
         decided = np.empty(features.shape[0])
-        for index, rows in self._regrets(features, used, anchored=False):
+        for index, rows in self._regrets(features, cost, anchored=False):
             decided[index] = rows.decide(self.when_unidentified)
         return decided
 
@@ -475,7 +374,7 @@ class LatentBand(BandRule):
             In units of the cost.
         """
         features, used = self._read(X, cost, None, None)
-        if self.fitted_model_.one_left:
+        if self.model_.one_left:
             raise Unsupported(
                 "certificate is for rows of which nobody knows whether they are censored: flags, "
                 "stock or limits leave one candidate model."
@@ -500,7 +399,7 @@ class LatentBand(BandRule):
         -------
         Band
         """
-        if self.fitted_model_.interval_censored:
+        if self.model_.interval_censored:
             raise Unsupported(
                 "band_at and limits of the truth do not fit together, because limits say of every "
                 "row more than a rate does: use band."
@@ -509,41 +408,13 @@ class LatentBand(BandRule):
         if rate is None or rate.low != rate.high:
             raise InvalidInput(f"sellout_rate must be one number here, got {sellout_rate!r}.")
         features, used = self._read(X, cost, None, None)
-        shift = self._shift_at(rate.low, features, used)
+        shift = self.model_.shifts(at_rate(self.model_, rate.low), features, used)
         return Band(shift, shift)
-
-    def _shift_at(self, rate: float, features: Features, cost: Cost) -> Array:
-        """ε of each row for a rate; without the training rows between those that were fitted."""
-        found, stack = self.fitted_model_, self.fitted_model_.stack
-        known = sorted(found.imposed if stack is None else found.imposed_stacks)
-        any_rate = found.any_distribution or (stack is not None and stack.profile is not None)
-        if found.rowless and rate not in known and not any_rate:
-            place = min(max(int(np.searchsorted(known, rate)), 1), len(known) - 1)
-            low, high = known[place - 1], known[place]
-            ends = [self._shift_at(each, features, cost) for each in (low, high)]
-            return np.asarray(ends[0] + (rate - low) / (high - low) * (ends[1] - ends[0]))
-        fitted, assumed = impose(found, rate)
-        return shifts(assumed, fitted, features, cost)
-
-    def to_state(self) -> dict[str, Any]:
-        """Give what a saved model holds: everything it can be asked, but no training row."""
-        state = super().to_state()
-        if not hasattr(self, "fitted_model_"):
-            return state
-        # which fits the usual rates, if nobody has asked yet
-        _ = self.diagnosis_.sensitivity, self.diagnosis_.ambiguity
-        state["fitted_model_"] = self.fitted_model_.without_rows()
-        state["_representative"] = self._representative.without_observations()
-        if self.order_rule_ is not None:
-            state["order_rule_"] = copy(self.order_rule_)
-            vars(state["order_rule_"]).update(order_=np.empty(0), censored_=np.empty(0))
-        return state
 
     def band_range(self, X: Any, *, cost: Cost | None = None) -> tuple[Band, Band]:
         """Bands of both ends of the range of sell-out rates; twice the same without a range."""
-        band = self.band(X, cost=cost)
-        rate = self._rate
-        if rate is None or rate.low == rate.high or self.fitted_model_.interval_censored:
+        band, rate = self.band(X, cost=cost), self.model_.rate
+        if rate is None or rate.low == rate.high or self.model_.one_left:
             return band, band
         return self.band_at(X, rate.low, cost=cost), self.band_at(X, rate.high, cost=cost)
 
@@ -562,141 +433,15 @@ class LatentBand(BandRule):
         """
         features = self._read_features(X)
         observed = read_column("s", s, features.shape[0])
-        return self.fitted_model_.probability(features, observed)
+        return self.model_.probability_censored(Rows(features, observed, self.cost_))
 
-    def _with_order_rule(self, sample: Rows, seed: int, notes: list[str]) -> Rows:
-        """Add flags from the order rule, where times are given and it can be found."""
-        self.order_rule_: OrderRuleDetection | None = None
-        if self.order_rule is None or sample.time is None or sample.all_known:
-            return sample
-        finder = self.order_rule
-        if isinstance(finder, str) and finder == "auto":
-            finder = OrderRuleDetection(random_state=seed)
-        if not isinstance(finder, OrderRuleDetection):
-            raise InvalidInput(
-                f"order_rule must be 'auto', an OrderRuleDetection or None, got {finder!r}."
-            )
-        if float(sample.observation.min()) < 0:
-            return sample  # orders and sales are not negative: no rule of that kind was followed
-        found = clone(finder).fit(sample.observation, sample.time, sample.series)
-        self.order_rule_ = found
-        if not found.accepted_:
-            notes.append("No rule on past observations was found behind the orders.")
-            return sample
-        notes.append(f"Orders followed a rule on past observations: {found.rule_}.")
-        flags = found.censored_
-        if sample.censored is not None:
-            flags = np.where(np.isnan(sample.censored), flags, sample.censored)
-        return replace(sample, censored=flags)
+    def _rows(self, features: Features) -> RowDistribution:
+        """Give the distribution of rows under the chosen model."""
+        return self.model_.at(self.model_.chosen, features)
 
-    def _sampled(self, sample: Rows, seed: int, notes: list[str]) -> Rows:
-        """Thin out a large sample, the same share of every range of observations."""
-        most = WholeNumber(100)("max_rows", self.max_rows)
-        if sample.n_rows <= most:
-            return sample
-        notes.append(
-            f"The latent model learned from a stratified sample of {most:,} of "
-            f"{sample.n_rows:,} rows."
-        )
-        order = np.argsort(sample.observation, kind="stable")
-        # one row at random from each of `most` ranges of neighbouring observations
-        edges = np.linspace(0, sample.n_rows, most + 1).astype(np.intp)
-        generator = np.random.default_rng(seed)
-        picked = generator.integers(edges[:-1], edges[1:])
-        return sample.take(np.sort(order[picked]))
-
-    def _notes(self, rate: RateRange | None, sample: Rows, notes: list[str]) -> None:
-        """Say in a sentence each what the numbers are based on."""
-        fitted_model = self.fitted_model_
-        if fitted_model.order_plane is not None:
-            notes.append(
-                f"{fitted_model.chosen.share:.0%} of the observations lie exactly on a plane in "
-                "the features: orders that sold out."
-            )
-        elif fitted_model.interval_censored:
-            notes.append(describe_limits(sample))
-        if fitted_model.stack is not None:
-            notes.append(fitted_model.stack.describe())
-        if fitted_model.interval_censored or fitted_model.order_plane is not None:
-            return
-        if fitted_model.data.known and not fitted_model.tied:
-            notes.append("Which rows are censored was known for every row.")
-        elif rate is not None:
-            given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"
-            notes.append(f"The sell-out rate of {given} was given, not found.")
-            profile = None if fitted_model.stack is None else fitted_model.stack.profile
-            cost = sample.cost
-            level = np.max(cost.level) if isinstance(cost, PiecewiseLinearCost) else 0.0
-            if profile is not None and level > profile.highest:
-                notes.append(
-                    "So many rows sold out that observations say nothing of quantiles of the truth "
-                    f"above {profile.highest:.2f}: decisions at {level:.2f} are held there."
-                )
-
-
-def fit_censoring(
-    rows: Rows,
-    *,
-    sellout_rate: Any = None,
-    order_rule: Any = "auto",
-    families: Any = "auto",
-    orders: Any = "auto",
-    location: Any = None,
-    max_rows: int = 200_000,
-    random_state: Any = None,
-) -> CensoringModel:
-    """Fit a censoring model to rows, with everything that is known of them.
-
-    Parameters
-    ----------
-    rows : Rows
-        Flags, stock or limits are used where they are there; times and series are searched for an
-        order rule. The diagnosis is for their cost.
-    sellout_rate, order_rule, families, orders, location, max_rows, random_state
-        As of `LatentBand`.
-
-    Returns
-    -------
-    CensoringModel
-    """
-    rule = LatentBand(
-        sellout_rate,
-        families,
-        orders,
-        location=location,
-        order_rule=order_rule,
-        max_rows=max_rows,
-        random_state=random_state,
-    )
-    return rule.fit_rows(rows, rows.cost).model_
-
-
-def _leave_some_seen(rate: RateRange, n_rows: int) -> None:
-    """Refuse a rate at which not even one row shows the truth itself."""
-    most = 1.0 - 1.0 / n_rows
-    if rate.high > most + 1e-9:
-        raise InvalidInput(
-            f"sellout_rate must leave at least one of {n_rows:,} rows that did not sell out, so at "
-            f"most {most:.6g}, got {rate.high:g}: if all sold out, nothing is known of the truth "
-            "but a lower bound."
-        )
-
-
-def _far(furthest: float, seen: float) -> str:
-    return (
-        f"Some decisions are {furthest / seen:,.0f} times the largest observation, {seen:.6g}: so "
-        "far from all that was seen, the distribution of the truth is a guess. Flags, a sell-out "
-        "rate or more rows would tell."
-    )
-
-
-def _seed(random_state: Any) -> int:
-    """One number for everything random; numpy's own global state is left alone."""
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31 - 1))
-    try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    except ValueError:
-        raise InvalidInput(
-            f"random_state must be an int, a RandomState or None, got {random_state!r}."
-        ) from None
+    def to_state(self) -> dict[str, Any]:
+        """Give what a saved model holds: everything it can be asked, but no training row."""
+        if hasattr(self, "model_"):
+            # which fits the usual rates, if nobody has asked yet
+            _ = self.diagnosis_.sensitivity, self.diagnosis_.ambiguity
+        return super().to_state()

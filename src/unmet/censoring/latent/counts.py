@@ -9,71 +9,36 @@ number. With v± = (log(s ± ½) − location − level) / spread, and v₋ = �
     unknown   log(exp ℓ₁ + exp ℓ₂)
 
 These are probabilities, so a zero is an observation like any other and there is no floor. Without
-orders a censored row has log P(D ≥ s), every other one log P(D = s).
+orders a censored row has log P(D ≥ s), every other one log P(D = s). Orders are a tuple of level,
+spread and π.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from unmet.arrays import Array, Index, Numbers
-from unmet.censoring.latent.families import COUNT_SHAPES
-from unmet.censoring.latent.likelihood import CENSORED, SEEN, Orders
+from unmet.censoring.latent.families import FAMILIES
 
-_FURTHEST = 650.0  # the mean, and the size over the mean, stay finite
+_SHAPES = FAMILIES["negative_binomial"].shapes
 _SHAPE_STEP = 1e-6
-_FEW = 96  # so many terms cost less than the incomplete beta function
-_LEAST_DIFFERENCE = 0.01  # from 1: smaller ones lose digits
-_LEAST_CHANCE = 1e-280  # logarithms of smaller ones come from the tail's continued fraction
-_TAIL_DEPTH = 6  # of that fraction: where chances are so small, five give every digit
 _HALF_LOG_TWO_PI = 0.5 * np.log(2.0 * np.pi)
-_SURE = 9.0  # a standard normal beyond it changes no sum with 1
-_ENDLESS = 1e9  # width of the order 0 on the logarithmic scale: infinite, but 0 · width is 0
-_ROUNDING = 1e-16  # least difference of two ratios: their logarithm must exist
-_Beyond: TypeAlias = Callable[[Array, NDArray[np.intp]], NDArray[np.bool_]]
-_LOG_RARE = np.log(1e12)  # truths this rare are left out of the share
-_REACH = 7.0  # a standard normal beyond it is as rare
-_EXACT_ORDERS = 256
-_ALONG_SHAPE = 16
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(24)
-_LEAST_PART = 1e-10  # of a row: the slope of a smaller one is lost in rounding
-_HOPELESS = 30.0  # in log-likelihood: a part smaller by so much is lost in rounding
-_LEAST_BINDING = 1e-15  # chance of orders that bind, so that it has a logarithm
+_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
 
 
-class Counts(NamedTuple):
-    """Counts and the distribution of their truth.
-
-    A count need not be whole: the incomplete beta function joins the whole ones smoothly.
-    """
-
-    count: Array  # type: ignore[assignment]  # hides a method of tuples that nobody needs
-    mean: Array
-    size: Numbers
-
-    @classmethod
-    def of(cls, count: Array, location: Array, shape: Numbers) -> Counts:
-        """Clip location and κ, then leave the logarithmic scale."""
-        mean = np.exp(np.clip(location, -_FURTHEST, _FURTHEST))
-        return cls(count, mean, np.exp(np.clip(shape, *COUNT_SHAPES)))
-
-    def rows(self, rows: Index) -> Counts:
-        """Keep some rows."""
-        return Counts(self.count[rows], self.mean[rows], _rows(self.size, rows))
+def moments(location: Array, shape: Numbers) -> tuple[Array, Numbers]:
+    """Mean and size; location and κ are clipped to where they mean something."""
+    return np.exp(np.clip(location, -650.0, 650.0)), np.exp(np.clip(shape, *_SHAPES))
 
 
-def _rows(numbers: Numbers, rows: Index) -> Numbers:
+def _at(numbers: Numbers, rows: Index) -> Numbers:
     return numbers[rows] if isinstance(numbers, np.ndarray) else numbers
 
 
-def equals(distribution: Counts) -> tuple[Array, Array, Array]:
+def equals(count: Array, mean: Array, size: Numbers) -> tuple[Array, Array, Array]:
     """Logarithm of P(D = s), and its derivatives in location and κ."""
-    count, mean, size = distribution
     log_failure = -np.log1p(mean / size)
     value = (
         special.gammaln(count + size)
@@ -87,138 +52,98 @@ def equals(distribution: Counts) -> tuple[Array, Array, Array]:
     return value, size * residual, shape
 
 
-def reaches(distribution: Counts) -> Array:
+def reaches(count: Array, mean: Array, size: Numbers) -> Array:
     """P(D ≥ s) = I_p(s, k) = 1 − I_q(k, s) with p = m / (k + m) and q = 1 − p.
 
     A small q has more digits than 1 − p, but a small difference from 1 loses as many: q is used
-    where it is smaller than what it gives.
+    where it is smaller than what it gives. A count need not be whole: the incomplete beta function
+    joins the whole ones smoothly.
     """
-    count, mean, size = distribution
-    some = count > 0.0
-    success, failure = mean / (size + mean), size / (size + mean)
+    count, mean = np.broadcast_arrays(count, mean)
+    some, failure = count > 0.0, size / (size + mean)
     complement = some & (failure < 0.5)
     chance = np.ones(complement.shape)
     special.betainc(size, count, failure, out=chance, where=complement)
     np.subtract(1.0, chance, out=chance, where=complement)
     direct = some & (~complement | (chance < failure))
-    special.betainc(count, size, success, out=chance, where=direct)
+    special.betainc(count, size, mean / (size + mean), out=chance, where=direct)
     return chance
 
 
-def reach(distribution: Counts, log_equals: Array) -> tuple[Array, Array, Array, NDArray[np.intp]]:
-    """Logarithm of P(D ≥ s), and its derivatives in location and κ.
+def log_reaches(count: Array, mean: Array, size: Numbers, log_equals: Array) -> Array:
+    """Logarithm of P(D ≥ s); where that underflows, of a geometric tail from P(D = s) on."""
+    chance = reaches(count, mean, size)
+    factor = np.minimum(mean / (size + mean) * (size + count) / (count + 1.0), 1.0 - 1e-9)
+    far = log_equals - np.log1p(-factor)
+    return np.where(chance > 1e-280, np.log(np.maximum(chance, 1e-280)), far)
 
-    At last the rows of which the derivative in κ is left for `reach_in_shape`.
+
+def _reach(
+    count: Array, mean: Array, size: Numbers, log_equals: Array, slope: Array
+) -> tuple[Array, Array, Array]:
+    """Logarithm of P(D ≥ s), and its derivatives in location and κ (`slope`: that of P(D = s)).
+
+    Up to 96 the terms of 1 − Σ_{j<s} P(D = j) cost less than the incomplete beta function: from j
+    to j + 1 the probability grows by the factor p (k + j) / (j + 1), and the derivative of its
+    logarithm by k / (k + j) − k / (k + m). Other rows, and differences that lose digits, have a
+    derivative in κ by a step that takes P(D = s) along its own slope, so that far up, where the
+    logarithms are large, their rounding is not divided by the step.
     """
-    chance, shape = np.zeros_like(distribution.mean), np.zeros_like(distribution.mean)
-    small = np.flatnonzero(distribution.count <= _FEW)
-    chance[small], shape[small] = _summed(distribution.rows(small))
-    left = np.flatnonzero(chance < _LEAST_DIFFERENCE)
-    chance = np.maximum(chance, _LEAST_DIFFERENCE)
-    value: Array = np.log(chance)
-    value[left] = _log_reaches(distribution.rows(left), log_equals[left])
-    # a step in the location adds s P(D = s)
-    location = distribution.count * np.exp(np.minimum(log_equals - value, 0.0))
-    return value, location, shape / chance, left
-
-
-def reach_in_shape(
-    distribution: Counts, log_equals: Array, slope: Array, log_reach: Array
-) -> Array:
-    """Slope of log P(D ≥ s) in κ, which has no closed form.
-
-    The step takes P(D = s) along its own `slope`, so that far up, where the logarithms are large,
-    their rounding is not divided by the step.
-    """
-    along = log_equals + _SHAPE_STEP * slope
-    moved = _log_reaches(distribution._replace(size=distribution.size * np.exp(_SHAPE_STEP)), along)
-    return (moved - log_reach) / _SHAPE_STEP
-
-
-def _summed(distribution: Counts) -> tuple[Array, Array]:
-    """P(D ≥ s) = 1 − Σ_{j<s} P(D = j) and its derivative in κ.
-
-    From j to j + 1 the probability grows by the factor p (k + j) / (j + 1), and the derivative of
-    its logarithm by k / (k + j) − k / (k + m).
-    """
-    # rows that still have terms stand first; small integers sort fast
-    index = np.argsort((_FEW - distribution.count).astype(np.uint8), kind="stable")
-    count, mean, size = distribution.rows(index)
-    success, pull = mean / (size + mean), size / (size + mean)
-    slope = size * (success - np.log1p(mean / size))
-    mass = np.exp(-size * np.log1p(mean / size))
-    total, in_shape = np.zeros_like(mean), np.zeros_like(mean)
-    last = int(count.max(initial=0.0))
-    for j, n_left in enumerate(np.searchsorted(-count, -np.arange(last))):
+    total, in_shape = np.ones_like(mean), np.zeros_like(mean)
+    index = np.flatnonzero(count <= 96)
+    index = index[np.argsort(-count[index], kind="stable")]  # rows that still have terms first
+    few, m, k = count[index], mean[index], _at(size, index)
+    success, pull = m / (k + m), k / (k + m)
+    mass, along = np.exp(-k * np.log1p(m / k)), k * (success - np.log1p(m / k))
+    below, moved = np.zeros_like(m), np.zeros_like(m)
+    for j, n_left in enumerate(np.searchsorted(-few, -np.arange(int(few.max(initial=0.0))))):
         rows = slice(0, n_left)
-        k = _rows(size, rows)
-        total[rows] += mass[rows]
-        in_shape[rows] += mass[rows] * slope[rows]
-        mass[rows] *= success[rows] * ((k + j) / (j + 1.0))
-        slope[rows] += k / (k + j) - pull[rows]
-    chance, slope = np.empty_like(mean), np.empty_like(mean)
-    chance[index], slope[index] = 1.0 - total, -in_shape
-    return chance, slope
+        own = _at(k, rows)
+        below[rows] += mass[rows]
+        moved[rows] += mass[rows] * along[rows]
+        mass[rows] *= success[rows] * ((own + j) / (j + 1.0))
+        along[rows] += own / (own + j) - pull[rows]
+    total[index], in_shape[index] = below, -moved
+    chance = 1.0 - total
+    left = np.flatnonzero(chance < 0.01)
+    chance = np.maximum(chance, 0.01)
+    value, in_shape = np.log(chance), in_shape / chance
+    if left.size:
+        some, m, k, log = count[left], mean[left], _at(size, left), log_equals[left]
+        value[left] = log_reaches(some, m, k, log)
+        step = log_reaches(some, m, k * np.exp(_SHAPE_STEP), log + _SHAPE_STEP * slope[left])
+        in_shape[left] = (step - value[left]) / _SHAPE_STEP
+    # a step in the location adds s P(D = s)
+    return value, count * np.exp(np.minimum(log_equals - value, 0.0)), in_shape
 
 
-def _log_reaches(distribution: Counts, log_equals: Array) -> Array:
-    """Logarithm of P(D ≥ s), also where the probability underflows."""
-    chance = reaches(distribution)
-    value: Array = np.log(np.maximum(chance, _LEAST_CHANCE))
-    far = np.flatnonzero(chance <= _LEAST_CHANCE)
-    if far.size:
-        value[far] = log_equals[far] + np.log(_tail(distribution.rows(far)))
-    return value
+def _lasts(point: Array, spread: float, unlimited: float) -> tuple[Array, Array, Array]:
+    """Chance that the stock lasts, π + (1 − π) Φ(−v₊): its logarithm, and slopes of that.
 
-
-def _tail(distribution: Counts) -> Array:
-    """P(D ≥ s) / P(D = s) far above the mean, by the continued fraction of DLMF 8.17.22."""
-    count, mean, size = distribution
-    success = mean / (size + mean)
-    fraction = np.ones_like(mean)
-    for j in range(_TAIL_DEPTH, -1, -1):
-        twice = count + 2 * j
-        odd = (count + j) * (count + size + j) * success / (twice * (twice + 1))
-        even = (j + 1) * (size - j - 1) * success / ((twice + 1) * (twice + 2))
-        fraction = 1.0 - odd / (1.0 + even / fraction)
-    return 1.0 / fraction
-
-
-def order_point(count: Array, place: Array, spread: float) -> Array:
-    """v₊: an order, lognormal around its place, is ≤ s up to this standard normal number."""
-    return np.asarray((np.log(count + 0.5) - place) / spread)
-
-
-def lasts(point: Array, orders: Orders) -> tuple[Array, Array, Array]:
-    """Chance that the stock lasts, π + (1 − π) Φ(−v₊).
-
-    Given are its logarithm, and the derivatives of that in the level and log-spread of orders.
+    Slopes are in the level and the log-spread of orders.
     """
-    near = np.maximum(point, -_SURE)
-    ratio = _mills(near)
-    value, slope = np.log(ratio) - 0.5 * near * near - _HALF_LOG_TWO_PI, 1.0 / ratio
-    if orders.unlimited > 0.0:
-        chance = orders.unlimited + (1.0 - orders.unlimited) * np.exp(value)
-        value, slope = np.log(chance), slope * (1.0 - orders.unlimited / chance)
-    return value, slope / orders.spread, point * slope
+    near = np.maximum(point, -9.0)  # a standard normal beyond changes no sum with 1
+    mills = _mills(near)
+    value, slope = np.log(mills) - 0.5 * near * near - _HALF_LOG_TWO_PI, 1.0 / mills
+    if unlimited > 0.0:
+        chance = unlimited + (1.0 - unlimited) * np.exp(value)
+        value, slope = np.log(chance), slope * (1.0 - unlimited / chance)
+    return value, slope / spread, point * slope
 
 
-def order_equals(count: Array, point: Array, spread: float) -> tuple[Array, Array, Array]:
-    """P(Q = s) = Φ(v₊) − Φ(v₋), by Mills' ratios on the side where the tails are small.
-
-    Given are its logarithm, and the derivatives of that in the level and log-spread of orders.
-    """
+def _order_equals(count: Array, point: Array, spread: float) -> tuple[Array, Array, Array]:
+    """P(Q = s) = Φ(v₊) − Φ(v₋), by Mills' ratios on the side where the tails are small."""
     positive = count > 0.0
-    # log(s + ½) − log(s − ½), without the difference of two nearly equal logarithms
+    # log(s + ½) − log(s − ½), without the difference of two nearly equal logarithms; the order 0
+    # is infinitely wide on the logarithmic scale, but 0 · width is 0
     width = np.log1p(1.0 / np.where(positive, count - 0.5, 1.0)) / spread
-    width = np.where(positive, width, _ENDLESS)
+    width = np.where(positive, width, 1e9)
     mirrored = point < 0.5 * width
-    near = np.maximum(np.where(mirrored, -point, point - width), -_SURE)
+    near = np.maximum(np.where(mirrored, -point, point - width), -9.0)
     far = np.where(mirrored, width - point, point)
     # probability and far density in units of the density at the near end
-    fall = np.exp(-0.5 * width * (near + far))
-    ratio = _mills(near)
-    chance = np.maximum(ratio - _mills(far) * fall, _ROUNDING * ratio)
+    fall, mills = np.exp(-0.5 * width * (near + far)), _mills(near)
+    chance = np.maximum(mills - _mills(far) * fall, 1e-16 * mills)
     value = np.log(chance) - 0.5 * near * near - _HALF_LOG_TWO_PI
     sides = np.where(mirrored, fall - 1.0, 1.0 - fall) / chance
     return value, sides / spread, (near - far * fall) / chance
@@ -229,10 +154,8 @@ def _mills(point: Array) -> Array:
     return np.asarray(np.sqrt(0.5 * np.pi) * special.erfcx(point / np.sqrt(2.0)))
 
 
-def count_quantile(
-    level: Numbers, location: Array, shape: Numbers, orders: Orders | None = None
-) -> Array:
-    """Smallest whole number q of each row with P(D ≤ q) ≥ level; with orders, P(S ≤ q) ≥ level.
+def count_quantile(level: Numbers, location: Array, shape: Numbers) -> Array:
+    """Smallest whole number q of each row with P(D ≤ q) ≥ level.
 
     Parameters
     ----------
@@ -242,40 +165,23 @@ def count_quantile(
         Logarithm of the truth's mean.
     shape : float or ndarray of shape (n_rows,)
         κ, clipped to [−5, 12].
-    orders : Orders, optional
-        The quantile is then that of the observation S = min(D, Q).
 
     Examples
     --------
     >>> count_quantile(0.8, np.log([0.1, 2.0, 50.0]), 0.0)
     array([ 0.,  3., 81.])
     """
-    distribution = Counts.of(np.zeros_like(location), location, shape)
+    mean, size = moments(location, shape)
     allowed = np.broadcast_to(1.0 - level, location.shape)
 
     def beyond(q: Array, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        chance = reaches(distribution.rows(rows)._replace(count=q + 1.0))
-        if orders is not None:
-            log_lasts, *_ = lasts(order_point(q, place[rows], orders.spread), orders)
-            chance = chance * np.exp(log_lasts)
-        return chance > allowed[rows]
+        return np.asarray(reaches(q + 1.0, mean[rows], _at(size, rows)) > allowed[rows])
 
-    if orders is None:
-        # the gamma of the same two moments is hardly ever more than a few steps away
-        scale = 1.0 + distribution.mean / distribution.size
-        guess = np.floor(special.gammaincinv(distribution.mean / scale, level) * scale)
-        return _smallest(beyond, guess, 1.0 + np.floor(0.02 * np.sqrt(distribution.mean * scale)))
-    guess, place = count_quantile(level, location, shape), location + orders.level
-    if orders.unlimited == 0.0:
-        ordered = np.exp(np.clip(place + orders.spread * special.ndtri(level), -600.0, 600.0))
-        guess = np.minimum(guess, np.floor(ordered + 0.5))
-    return _smallest(beyond, guess, 1.0 + np.floor(0.05 * guess))
-
-
-def _smallest(beyond: _Beyond, guess: Array, step: Array) -> Array:
-    """Smallest whole number ≥ 0 that is not exceeded too often: bracket it, then halve."""
-    low, high = np.maximum(guess - step, -1.0), guess.copy()
-    rows, stride = np.arange(guess.size), step.copy()
+    # the gamma of the same two moments is hardly ever more than a few steps away
+    scale = 1.0 + mean / size
+    high = np.floor(special.gammaincinv(mean / scale, level) * scale)
+    stride = 1.0 + np.floor(0.02 * np.sqrt(mean * scale))
+    low, rows = np.maximum(high - stride, -1.0), np.arange(high.size)
     while (rows := rows[beyond(high[rows], rows)]).size:
         low[rows] = high[rows]
         high[rows] += stride[rows]
@@ -286,7 +192,6 @@ def _smallest(beyond: _Beyond, guess: Array, step: Array) -> Array:
         high[rows] = low[rows]
         low[rows] = np.maximum(low[rows] - stride[rows], -1.0)
         rows = rows[low[rows] >= 0.0]
-    # beyond 2⁵³ neighbours are further apart than 1: there the middle is one of the ends
     while True:
         middle = np.floor(0.5 * (low + high))
         rows = np.flatnonzero((low < middle) & (middle < high))
@@ -297,173 +202,109 @@ def _smallest(beyond: _Beyond, guess: Array, step: Array) -> Array:
         high[rows[~exceeded]] = middle[rows[~exceeded]]
 
 
-def count_share(location: Array, shape: Numbers, orders: Orders | None) -> float:
+def count_share(location: Array, shape: Numbers, orders: tuple[float, float, float]) -> float:
     """Mean over the rows of the probability that the truth exceeds the order.
 
-    It is (1 − π) Σ_q P(Q = q) P(D > q). The sum runs over the 256 smallest orders that matter, an
-    integral stands for larger ones, and groups of rows with like locations are summed once.
+    It is (1 − π) Σ_q P(Q = q) P(D > q), with an integral over the orders where they are large.
 
     Parameters
     ----------
     location : ndarray of shape (n_rows,)
-        Logarithm of the truth's mean.
+        Logarithm of the truth's mean; of many rows those at 64 quantiles count.
     shape : float or ndarray of shape (n_rows,)
         κ, clipped to [−5, 12].
-    orders : Orders or None
+    orders : tuple of level, spread and π
 
     Examples
     --------
-    >>> round(count_share(np.log([4.0, 40.0]), 1.0, Orders(level=0.0, spread=0.2)), 4)
+    >>> round(count_share(np.log([4.0, 40.0]), 1.0, (0.0, 0.2, 0.0)), 4)
     0.3849
     """
-    if orders is None:
-        return 0.0
-    n_groups = 128 if isinstance(shape, np.ndarray) else 64
-    if orders.spread * np.exp(np.median(location) + orders.level) < 1.0:
-        n_groups = 256  # orders hardly vary, and rounding makes the share jump
-    location, shape, weight = _representatives(location, shape, n_groups)
-    column = np.reshape(shape, (-1, 1)) if isinstance(shape, np.ndarray) else shape
-    distribution = Counts.of(np.zeros((location.size, 1)), location[:, None], column)
-    place, spread = (location + orders.level)[:, None], orders.spread
-    lowest, highest = _orders_that_matter(distribution, place, spread)
-    order = lowest + np.arange(min(_EXACT_ORDERS, (highest - lowest).max() + 1.0))
-    before = order_point(np.maximum(lowest - 1.0, 0.0), place, spread)
-    point = np.hstack([np.where(lowest > 0.0, before, -np.inf), order_point(order, place, spread)])
-    below = special.ndtr(point)
-    # P(D > q) for consecutive orders: from the first on, less what each takes
-    first = distribution._replace(count=order[:, :1])
-    factor = (
-        distribution.mean
-        / (distribution.size + distribution.mean)
-        * (distribution.size + order[:, :-1])
-        / (order[:, :-1] + 1.0)
+    level, spread, unlimited = orders
+    if location.size > 64:
+        some = np.argsort(location)[np.linspace(0, location.size - 1, 64).astype(np.intp)]
+        location, shape = location[some], _at(shape, some)
+    mean, sizes = moments(location[:, None], np.reshape(shape, (-1, 1)))
+    size = np.asarray(sizes)
+    place = np.clip(location[:, None] + level, -34.0, 34.0)
+    # orders beyond are not placed, or surely suffice
+    scale = 1.0 + mean / size
+    most = np.minimum(
+        np.exp(np.minimum(place + 7.0 * spread, 34.0)),
+        mean + 10.0 * np.sqrt(mean * scale) + 30.0 * scale,
     )
-    mass = np.hstack([np.exp(equals(first)[0]), factor])
-    exceeds = reaches(first) - np.cumsum(np.cumprod(mass, axis=1), axis=1)
-    # an order below the lowest that matters surely falls short, or is never placed
-    total = below[:, 0] + (np.diff(below, axis=1) * exceeds).sum(axis=1)
-
-    half = 0.5 * np.maximum(order_point(highest, place, spread) - point[:, -1:], 0.0)
-    more = np.flatnonzero(half)
-    if more.size:
-        half, place = half[more], place[more]
-        node = point[more, -1:] + half * (1.0 + _NODES)
-        larger = np.exp(place + spread * node) + 1.0
-        density = half * np.exp(-0.5 * node * node) / np.sqrt(2.0 * np.pi)
-        short = reaches(distribution.rows(more)._replace(count=larger))
-        total[more] += (density * short) @ _NODE_WEIGHTS
-    return (1.0 - orders.unlimited) * float(weight @ total)
-
-
-def _orders_that_matter(distribution: Counts, place: Array, spread: float) -> tuple[Array, Array]:
-    """Smallest and largest of the orders that are placed and may or may not suffice.
-
-    The truth's tails are bounded as those of a sub-gamma variable (Boucheron, Lugosi and Massart,
-    Concentration Inequalities, section 2.4) of its variance and scale 1 + m/k.
-    """
-    scale = 1.0 + distribution.mean / distribution.size
-    width = np.sqrt(2.0 * _LOG_RARE * distribution.mean * scale)
-    lowest = np.exp(np.clip(place - _REACH * spread, -600.0, 600.0))
-    lowest = np.floor(np.maximum(lowest, distribution.mean - width))
-    highest = np.exp(np.clip(place + _REACH * spread, -600.0, 600.0))
-    highest = np.ceil(np.minimum(highest, distribution.mean + width + _LOG_RARE * scale))
-    return lowest, np.maximum(highest, lowest)
-
-
-def _representatives(
-    location: Array, shape: Numbers, n_groups: int
-) -> tuple[Array, Numbers, Array]:
-    """Mean location and κ of groups of rows alike in both, and the share of rows in each."""
-    n_rows = location.size
-    if n_rows <= n_groups:
-        return location, shape, np.full(n_rows, 1.0 / n_rows)
-    index = np.argsort(location, kind="stable")
-    if isinstance(shape, np.ndarray):
-        # groups of like locations, each cut again along κ, on which the share depends more
-        parts = np.array_split(index, n_groups // _ALONG_SHAPE)
-        index = np.concatenate([part[np.argsort(shape[part], kind="stable")] for part in parts])
-    edges = np.arange(n_groups) * n_rows // n_groups
-    n_each = np.diff(edges, append=n_rows)
-
-    def means(values: Array) -> Array:
-        return np.asarray(np.add.reduceat(values[index], edges) / n_each)
-
-    kept = means(shape) if isinstance(shape, np.ndarray) else shape
-    return means(location), kept, n_each / n_rows
-
-
-class CountGradient(NamedTuple):
-    """Log-likelihood of each row and its derivatives, each of shape (n_rows,)."""
-
-    value: Array
-    location: Array
-    """The level of orders held relative to it."""
-    shape: Array
-    """In κ; 0 where κ is clipped."""
-    level: Array
-    log_spread: Array
-    unlimited: Array
-    """In π; 0 where π is 0."""
+    order = np.exp(np.minimum(place + spread * _NODES, 34.0))
+    short = reaches(order + 1.0, mean, size) @ (_NODE_WEIGHTS / _NODE_WEIGHTS.sum())
+    few = np.flatnonzero(most[:, 0] < 1024)
+    if few.size:
+        order = np.arange(float(most[few].max()) + 1.0)
+        below = special.ndtr((np.log(order + 0.5) - place[few]) / spread)
+        reached = reaches(order + 1.0, mean[few], size[few] if size.size > 1 else size)
+        short[few] = (np.diff(below, axis=1, prepend=0.0) * reached).sum(axis=1)
+    return (1.0 - unlimited) * float(short.mean())
 
 
 def count_likelihood(
-    shape: Numbers, orders: Orders | None, count: Array, location: Array, kind: Array
-) -> CountGradient:
-    """Log-likelihood and gradient of each row.
+    shape: Numbers,
+    orders: tuple[float, float, float] | None,
+    count: Array,
+    location: Array,
+    censored: NDArray[np.bool_],
+    seen: NDArray[np.bool_],
+) -> tuple[Array, list[Array]]:
+    """Log-likelihood of each row, and its derivatives.
+
+    These are in location (the level of orders held relative to it), κ (0 where it is clipped), and
+    with orders their level, log-spread and π.
 
     Parameters
     ----------
     shape : float or ndarray of shape (n_rows,)
         κ, clipped to [−5, 12].
-    orders : Orders or None
-        Level and spread in units of the logarithm of the count.
-    count, location, kind : ndarray of shape (n_rows,)
-        Whole numbers ≥ 0; logarithm of the truth's mean; UNKNOWN, CENSORED, SEEN or FLOOR.
+    orders : tuple of level, spread and π, or None
+        In units of the logarithm of the count.
+    count, location : ndarray of shape (n_rows,)
+        Whole numbers ≥ 0; logarithm of the truth's mean.
+    censored, seen : ndarray of bool, shape (n_rows,)
+        Rows known to be so; nothing is known of others.
 
     Examples
     --------
     >>> count, location = np.array([0.0, 3.0]), np.log([2.0, 2.0])
-    >>> count_likelihood(0.0, None, count, location, np.array([SEEN, CENSORED])).value.round(4)
+    >>> at = np.array([False, True])
+    >>> count_likelihood(0.0, None, count, location, at, ~at)[0].round(4)
     array([-1.0986, -1.2164])
     """
-    distribution = Counts.of(count, location, shape)
-    inside = (shape >= COUNT_SHAPES[0]) & (shape <= COUNT_SHAPES[1])
+    mean, size = moments(location, shape)
+    inside = (np.asarray(shape) >= _SHAPES[0]) & (np.asarray(shape) <= _SHAPES[1])
     log_seen, log_censored = np.zeros_like(location), np.zeros_like(location)
     if orders is not None:
-        point = order_point(count, location + orders.level, orders.spread)
-        log_seen, *stock = lasts(point, orders)
-        binding = max(1.0 - orders.unlimited, _LEAST_BINDING)
-        at_order, *at = order_equals(count, point, orders.spread)
+        level, spread, unlimited = orders
+        point = (np.log(count + 0.5) - location - level) / spread
+        log_seen, *stock = _lasts(point, spread, unlimited)
+        binding = max(1.0 - unlimited, 1e-15)
+        at_order, *at = _order_equals(count, point, spread)
         log_censored = at_order + np.log(binding)
+    equal, *equal_slopes = equals(count, mean, size)
+    if_seen = np.where(censored, -np.inf, log_seen) + equal
     # rows of which nothing is known count as seen where orders are not modelled
-    never = kind != CENSORED if orders is None else kind == SEEN
-    equal, *equal_slopes = equals(distribution)
-    seen = np.where(kind == CENSORED, -np.inf, log_seen) + equal
-    censored = np.where(never, -np.inf, log_censored)
-    # even with P(D ≥ s) = 1, the other rows cannot have been censored
-    rows = np.flatnonzero(censored > seen - _HOPELESS)
-    part, part_equal = distribution.rows(rows), equal[rows]
-    reached, reached_in_location, reached_in_shape, left = reach(part, part_equal)
-    censored[rows] += reached
-    value = np.logaddexp(seen, censored)
+    if_censored = np.where(~censored if orders is None else seen, -np.inf, log_censored)
+    # even with P(D ≥ s) = 1, rows whose part is smaller by 30 cannot have been censored
+    rows = np.flatnonzero(if_censored > if_seen - 30.0)
+    reached, in_location, in_shape = _reach(
+        count[rows], mean[rows], _at(size, rows), equal[rows], equal_slopes[1][rows]
+    )
+    if_censored[rows] += reached
+    value = np.logaddexp(if_seen, if_censored)
     # probabilities of having been seen, and of having been censored, given the observation
-    share, other = np.exp(seen - value), np.exp(censored - value)
-    weight = other[rows]
-    left = left[weight[left] > _LEAST_PART]
-    reached_in_shape[left] = reach_in_shape(
-        part.rows(left), part_equal[left], equal_slopes[1][rows[left]], reached[left]
-    )
-    in_location, in_shape = (share * slope for slope in equal_slopes)
-    in_location[rows] += weight * reached_in_location
-    in_shape[rows] += weight * reached_in_shape
-    in_shape = in_shape * inside
+    share, other = np.exp(if_seen - value), np.exp(if_censored - value)
+    by_location, by_shape = (share * slope for slope in equal_slopes)
+    by_location[rows] += other[rows] * in_location
+    by_shape[rows] += other[rows] * in_shape
     if orders is None:
-        nothing = np.zeros_like(location)
-        return CountGradient(value, in_location, in_shape, nothing, nothing, nothing)
-    level, log_spread = (
-        share * lasting + other * binds for lasting, binds in zip(stock, at, strict=True)
-    )
-    unlimited = np.zeros_like(level)
-    if orders.unlimited > 0.0:
-        unlimited = share * special.ndtr(point) * np.exp(-log_seen) - other / binding
-    return CountGradient(value, in_location + level, in_shape, level, log_spread, unlimited)
+        return value, [by_location, by_shape * inside]
+    by_level, by_spread = (share * one + other * two for one, two in zip(stock, at, strict=True))
+    by_unlimited = np.zeros_like(location)
+    if unlimited > 0.0:
+        by_unlimited = share * special.ndtr(point) * np.exp(-log_seen) - other / binding
+    return value, [by_location + by_level, by_shape * inside, by_level, by_spread, by_unlimited]

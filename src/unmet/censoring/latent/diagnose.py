@@ -4,60 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from unmet.arrays import Array
-from unmet.censoring import constants as tuned
-from unmet.censoring.latent.fitted import (
-    FittedModel,
-    RepresentativeRows,
-    RowQuantiles,
-    decisions,
-    shifts,
+from unmet.censoring.latent.likelihood import BELOW, CENSORED, SEEN
+from unmet.censoring.latent.model import FittedModel
+from unmet.censoring.latent.selection import FittedCandidate
+from unmet.censoring.latent.unidentified import (
+    WhenUnidentified,
+    at_rate,
+    compare_choices,
+    more_than_one,
 )
-from unmet.censoring.latent.fitting import RateSurface, maximise, row_values
-from unmet.censoring.latent.interval_censored import certainty
-from unmet.censoring.latent.likelihood import FLOOR, UNKNOWN
-from unmet.censoring.latent.robustness import Verdict
-from unmet.censoring.latent.selection import (
-    CandidateModel,
-    FittedCandidate,
-    ModelData,
-    all_starts,
-    behind,
-)
-from unmet.censoring.latent.stack import Stack, censored_in_part, part_censored
 from unmet.censoring.model import (
-    RATES,
     Candidate,
-    Deferred,
+    Choice,
     Diagnosis,
     Identified,
     QuantilePlot,
     Sensitivity,
+    equally_likely,
     mean_cost,
 )
-from unmet.costs import PiecewiseLinearCost
+from unmet.costs import Cost, PiecewiseLinearCost
+from unmet.rows import Rows
 
-_LEVELS = tuple(float(level) for level in np.linspace(0.02, 0.98, 49))
-_LINKS = {"linear": "additive", "additive": "additive", "multiplicative": "multiplicative"}
-_PLAIN = -1.0  # in place of a rate: the chosen distribution itself
 _MISFIT = (
     "No candidate model is convincing: none has the shape of the observations (two humps, say, or "
     "a feature that is missing), or nearly everything would be hidden. So no censoring is assumed."
 )
-_ANY_DISTRIBUTION = (
+_SMOOTH = (
     "Demand that is skewed to the left and hides nothing explains the observations as well as "
     "censoring does: only a point mass on orders would be proof. So no censoring is assumed."
 )
-_POWER = (
-    "Had {share:.0%} of the rows sold out by orders that scatter, that would have been seen with a "
-    "chance of {chance:.0%}: finding nothing proves nothing."
-)
-_WIDE = (
+_NO_PROOF = (
     "Nothing is hidden in the chosen model, but others that fit as well hide up to "
     "{high:.0%} of the rows: finding nothing proves nothing."
+)
+_NO_MARK = (
+    "Orders that scatter leave no mark in the observations that demand of some shape could not "
+    "have: finding nothing proves nothing."
 )
 _FAILED = (
     "The shape suggests that something is hidden, but that is not found again in {names}. So no "
@@ -70,125 +58,129 @@ _REMEDY = (
 
 
 def diagnose(
-    rows: RepresentativeRows,
-    fitted_model: FittedModel,
-    notes: Sequence[str],
-    plot: QuantilePlot | None,
-    *,
-    dated: bool = False,
+    model: FittedModel, cost: Cost, when: WhenUnidentified = "least_censoring"
 ) -> Diagnosis:
-    """Say what was found, for the cost of the rows; the plot is the same for all costs.
-
-    Rows with dates (`dated`) get no advice to give dates.
-    """
-    features, cost, chosen = rows.sample.features, rows.sample.cost, fitted_model.chosen
-    found = {
-        id(each): rows.mean(shifts(fitted_model, each, features, cost))
-        for each in fitted_model.ranked
-    }
+    """Say what was found, for a cost with one number for all rows, or one for each of them."""
+    rows, chosen = replace(model.rows, cost=cost.take(model.index)), model.chosen
+    features, cost = rows.features, rows.cost
+    found = {id(each): model.mean(model.shifts(each, features, cost)) for each in model.ranked}
+    shift = found.setdefault(id(chosen), model.mean(model.shifts(chosen, features, cost)))
     # the same story told with more or with fewer parameters of the location is told once
-    distinct: dict[CandidateModel, FittedCandidate] = {}
-    for each in (chosen, *fitted_model.ranked):
-        distinct.setdefault(replace(each.candidate, location="features"), each)
-    shift = found[id(chosen)]
-    open_shifts = [*(found[id(each)] for each in fitted_model.ranked if each.open), shift]
+    distinct: dict[tuple[str, ...], FittedCandidate] = {}
+    for each in (chosen, *model.ranked):
+        m = each.model
+        distinct.setdefault((m.family.name, m.policy, m.scale, m.link), each)
+    left = [each for each in model.ranked if each.open]
+    open_shifts = [*(found[id(each)] for each in left), shift]
     low, high = min(open_shifts), max(open_shifts)
-    truth, seen = decisions(fitted_model, chosen, features, cost)
-    if not fitted_model.hides(chosen):
-        truth = seen
-    stake = _stake(fitted_model, chosen, rows)
-    stakes = [_stake(fitted_model, each, rows) for each in fitted_model.ranked if each.open]
-    quantiles = RowQuantiles(fitted_model, chosen, features)
-    negligible = tuned.NEGLIGIBLE * (0.5 * rows.mean(quantiles.truth(0.84) - quantiles.truth(0.16)))
-    verdict = fitted_model.verdict
+    truth, seen = model.decisions(chosen, features, cost)
+    stakes = [_stake(model, each, rows) for each in (chosen, *left)]
+    own = model.at(chosen, features)
+    spread = 0.5 * model.mean(own.truth(0.84) - own.truth(0.16))
     # whether all that cannot be ruled out says the same
-    identified: Identified = "weakly" if low > negligible else "no"
-    if high - low <= max(tuned.SAME_SHIFT * shift, negligible):
+    identified: Identified = "weakly" if low > 0.05 * spread else "no"
+    if high - low <= max(0.4 * shift, 0.05 * spread):
         identified = "yes"
-    if fitted_model.misfit:
-        identified, notes = "no", [*notes, _MISFIT]
-    elif verdict is not None:
-        identified, more = _evaluated(fitted_model, verdict, identified)
-        notes = [*notes, *more]
-    if fitted_model.interval_censored:
-        open_decisions = [rows.mean(seen) + each for each in open_shifts]
-        level = cost.level if isinstance(cost, PiecewiseLinearCost) else 0.5
-        identified, more = certainty(fitted_model, rows, level, open_decisions)
-        notes = [*notes, *more]
-    elif fitted_model.data.known and identified == "no":
+    more: list[str] = []
+    if model.interval_censored:
+        open_decisions = [model.mean(seen) + each for each in open_shifts]
+        identified, more = _certainty(model, rows, spread, open_decisions)
+    elif model.misfit:
+        identified, more = "no", [_MISFIT]
+    elif model.share_range is not None:
+        identified, more = _by_shape(model, identified)
+    if model.data.known and not model.interval_censored and identified == "no":
         identified = "weakly"  # what is hidden is known to be hidden
-    if identified != "yes" and not fitted_model.interval_censored:
-        notes = [*notes, _REMEDY.format(dates="" if dated else "dates (time=), ")]
-    return Diagnosis(
+    if identified != "yes" and not model.interval_censored:
+        more.append(_REMEDY.format(dates="" if model.order_rule is not None else "dates (time=), "))
+    diagnosis = Diagnosis(
         rule="LatentBand",
-        n_rows=rows.n_rows,
+        n_rows=model.n_rows,
         share_censored=chosen.share,
         identified=identified,
         shift=shift,
         shift_range=(low, high),
-        decision=rows.mean(truth),
-        stake=stake,
-        stake_range=(min([stake, *stakes]), max([stake, *stakes])),
-        candidates=tuple(
-            _candidate(fitted_model, each, found[id(each)]) for each in distinct.values()
-        ),
-        quantiles=plot,
-        notes=tuple(notes),
-        share_is_seen=fitted_model.data.known,
-        share_range=None if verdict is None else verdict.share_range,
-        robustness_checks=() if verdict is None else verdict.robustness_checks,
-        power=() if verdict is None else verdict.power,
-        profile=None if fitted_model.interval_censored else Deferred(profile, fitted_model, rows),
+        decision=model.mean(truth if model.hides(chosen) else seen),
+        stake=stakes[0],
+        stake_range=(min(stakes), max(stakes)),
+        candidates=tuple(_candidate(model, each, found[id(each)]) for each in distinct.values()),
+        quantiles=model.plot,
+        notes=(*model.notes, *more),
+        share_is_seen=model.data.known,
+        share_range=model.share_range,
+        robustness_checks=model.checks,
+        profile=None if model.interval_censored else partial(sensitivity, model, rows),
     )
+    return _with_choices(model, diagnosis, rows, when)
 
 
-def _evaluated(
-    fitted_model: FittedModel, verdict: Verdict, identified: Identified
-) -> tuple[Identified, list[str]]:
+def _with_choices(
+    model: FittedModel, found: Diagnosis, rows: Rows, when: WhenUnidentified
+) -> Diagnosis:
+    """Add what may be decided where candidates are left, and which of it is followed."""
+    if more_than_one(model, found.identified):
+        if when == "least_censoring":
+            found = replace(found, choices=partial(compare_choices, model, rows, when))
+        else:
+            told = compare_choices(model, rows, when)
+            followed: Choice = getattr(told, when)
+            assert found.shift is not None
+            shift = followed.decision - (told.least_censoring.decision - found.shift)
+            found = replace(found, decision=followed.decision, shift=shift, choices=told)
+    if model.rate is None or model.one_left:
+        return found
+    found = replace(found, share_given=(model.rate.low, model.rate.high))
+    if model.rate.low == model.rate.high:
+        return found
+    fits = [at_rate(model, rate) for rate in model.rate]
+    ends = [float(np.mean(model.shifts(each, rows.features, rows.cost))) for each in fits]
+    assert found.shift is not None
+    return replace(found, shift_range=(min(*ends, found.shift), max(*ends, found.shift)))
+
+
+def _by_shape(model: FittedModel, identified: Identified) -> tuple[Identified, list[str]]:
     """Say how sure a shape alone can be, and why not: a "yes" needs a narrow range of shares."""
-    low, high = verdict.share_range
-    if fitted_model.chosen.share > 0.0:
-        wide = high - low > tuned.WIDE * fitted_model.chosen.share
+    assert model.share_range is not None
+    low, high = model.share_range
+    if model.chosen.share > 0.0:
+        wide = high - low > 0.6 * model.chosen.share
         return ("weakly" if wide and identified == "yes" else identified), []
-    failed = [each for each in verdict.robustness_checks if not each.holds]
-    if verdict.any_distribution:
-        return "no", [_ANY_DISTRIBUTION]
+    if model.smooth:
+        return "no", [_SMOOTH]
+    failed = [each.name for each in model.checks if not each.holds]
     if failed:
-        names = ", ".join(each.name for each in failed)
-        return "no", [_FAILED.format(names=names)]
-    if all(chance >= tuned.POWER for _, chance in verdict.power):
-        # a distribution that the user named (no power) is taken at its word; that nothing is
-        # hidden needs that so many rows would have been seen
-        return (identified, []) if high <= tuned.SOLD_OUT[0] else ("no", [_WIDE.format(high=high)])
-    share, chance = verdict.power[-1]
-    return "no", [_POWER.format(share=share, chance=chance)]
+        return "no", [_FAILED.format(names=", ".join(failed))]
+    # that nothing is hidden needs that no more than a tenth may be
+    if high <= 0.1:
+        return identified, []
+    return "no", [_NO_MARK if model.free else _NO_PROOF.format(high=high)]
 
 
-def _stake(fitted_model: FittedModel, fitted: FittedCandidate, rows: RepresentativeRows) -> float:
+def _stake(model: FittedModel, fitted: FittedCandidate, rows: Rows) -> float:
     """Mean cost that ignoring the censoring adds to a row, if this candidate model is true."""
-    features, cost = rows.sample.features, rows.sample.cost
-    if not fitted_model.hides(fitted):
-        return 0.0  # nothing is hidden
-    truth, seen = decisions(fitted_model, fitted, features, cost)
-    quantiles = RowQuantiles(fitted_model, fitted, features)
-    nodes = quantiles.nodes()
-    return max(rows.mean(mean_cost(cost, seen, nodes) - mean_cost(cost, truth, nodes)), 0.0)
+    if not model.hides(fitted):
+        return 0.0
+    truth, seen = model.decisions(fitted, rows.features, rows.cost)
+    nodes = equally_likely(model.at(fitted, rows.features).truth)
+    added = mean_cost(rows.cost, seen, nodes) - mean_cost(rows.cost, truth, nodes)
+    return max(model.mean(added), 0.0)
 
 
-def _candidate(fitted_model: FittedModel, fitted: FittedCandidate, shift: float) -> Candidate:
-    assert fitted.score is not None
-    orders: str = fitted.candidate.policy
-    if fitted_model.interval_censored:
+def _candidate(model: FittedModel, fitted: FittedCandidate, shift: float) -> Candidate:
+    own = fitted.model
+    orders: str = own.policy
+    if model.interval_censored:
         orders = "limits"
-    elif fitted_model.data.known:
-        orders = "at_mass" if fitted_model.tied or fitted_model.order_plane is not None else "known"
-    elif fitted_model.stack is not None:
+    elif model.data.known:
+        orders = "at_mass" if model.tied or model.order_plane is not None else "known"
+    elif model.members:
         orders = "rate"
-    scale: str = fitted.candidate.scale
-    if fitted.candidate.family.space != "linear" and scale == "constant":
+    scale: str = own.scale
+    if own.family.space != "linear" and scale == "constant":
         scale = "level"  # constant on the logarithmic scale, or on that of roots
+    link = "multiplicative" if own.link == "multiplicative" else "additive"
     return Candidate(
-        truth=fitted.candidate.family.name,
+        truth=own.family.name,
         scale=scale,
         orders=orders,
         share_censored=fitted.share,
@@ -197,220 +189,128 @@ def _candidate(fitted_model: FittedModel, fitted: FittedCandidate, shift: float)
         standard_error=fitted.standard_error,
         ties=bool(fitted.within(1.0)),
         shift=shift,
-        location="orders"
-        if fitted.candidate.location == "orders"
-        else _LINKS[fitted.candidate.link],
+        location="orders" if own.on_orders else link,
         uncensored_possible=bool(fitted.open and fitted.share == 0.0),
     )
 
 
-def draw_quantiles(rows: RepresentativeRows, fitted_model: FittedModel) -> QuantilePlot | None:
+def draw_quantiles(model: FittedModel) -> QuantilePlot | None:
     """Curves of an average row; observations enter by their place in each row's distribution."""
-    if fitted_model.interval_censored:
+    if model.interval_censored:
         return None
-    sample, chosen, floor = rows.sample, fitted_model.chosen, fitted_model.data.observed.floor
-    quantiles = RowQuantiles(fitted_model, chosen, sample.features, rows.index)
-    place = quantiles.below(sample.observation)
-    bottom = sample.observation == floor
+    levels = np.linspace(0.02, 0.98, 49)
+    own, observed = model.of_training(model.chosen, model.index), model.rows.observation
+    place, bottom = own.below(observed), observed == model.data.floor
     # rows at the bottom may lie anywhere below it in their distribution
     place[bottom] *= (np.arange(bottom.sum()) + 0.5) / max(int(bottom.sum()), 1)
-    reached = np.quantile(place, _LEVELS).clip(1e-4, 1 - 1e-4)
-    family, parameters = chosen.candidate.family, chosen.fit.parameters
-    shape = chosen.fit.problem.model.shape(parameters)
+    reached = np.quantile(place, levels).clip(1e-4, 1 - 1e-4)
+    latent = model.chosen.model
+    shape = latent.shape(model.chosen.parameters)
     return QuantilePlot(
-        levels=_LEVELS,
-        straight=tuple(float(each) for each in family.quantile(np.array(_LEVELS), shape)),
-        observed=tuple(rows.mean(quantiles.truth(float(level))) for level in reached),
-        modelled=tuple(rows.mean(quantiles.observed(level)) for level in _LEVELS),
-        latent=tuple(rows.mean(quantiles.truth(level)) for level in _LEVELS),
+        levels=tuple(levels.tolist()),
+        straight=tuple(latent.family.quantile(levels, shape).tolist()),
+        observed=tuple(model.mean(own.truth(float(level))) for level in reached),
+        modelled=tuple(model.mean(own.observed(float(level))) for level in levels),
+        latent=tuple(model.mean(own.truth(float(level))) for level in levels),
     )
 
 
-def profile(
-    fitted_model: FittedModel, rows: RepresentativeRows, rates: Sequence[float]
-) -> Sensitivity:
+def sensitivity(model: FittedModel, rows: Rows, rates: Sequence[float]) -> Sensitivity:
     """Decisions, cost and likelihood of the chosen family with each sell-out rate imposed."""
-    chosen, features, cost = fitted_model.chosen, rows.sample.features, rows.sample.cost
-    truth = RowQuantiles(fitted_model, chosen, features)
-    nodes = truth.nodes()
-    _, seen = decisions(fitted_model, chosen, features, cost)
+    features, cost = rows.features, rows.cost
+    nodes = equally_likely(model.at(model.chosen, features).truth)
+    _, seen = model.decisions(model.chosen, features, cost)
     decided, paid, fits = [], [], []
     for rate in rates:
-        fitted, assumed = impose(fitted_model, rate)
-        decision = seen + shifts(assumed, fitted, features, cost)
-        decided.append(rows.mean(decision))
-        paid.append(rows.mean(mean_cost(cost, decision, nodes)))
+        fitted = at_rate(model, rate)
+        decision = seen + model.shifts(fitted, features, cost)
+        decided.append(model.mean(decision))
+        paid.append(model.mean(mean_cost(cost, decision, nodes)))
         fits.append(fitted.likelihood)
-    if fitted_model.stack is not None and fitted_model.stack.profile is not None:
+    best = max([*fits, model.chosen.likelihood])
+    if model.members and model.data.rate is not None:
+        assert model.rate is not None
         # distributions of observations say nothing of the rate: only what was told of it does
-        assert fitted_model.data.rate is not None
-        told, slack = fitted_model.data.rate
+        told, slack = model.rate.imposed
         fits = [-0.5 * ((rate - told) / slack) ** 2 for rate in rates]
         best = max(fits)
-    else:
-        best = max([*fits, *([] if fitted_model.data.known else [chosen.likelihood])])
     fall = tuple(best - each for each in fits)
     return Sensitivity(tuple(rates), tuple(decided), tuple(paid), fall)
 
 
-def impose(
-    fitted_model: FittedModel,
-    rate: float,
-    *,
-    alone: bool = False,
-    by_shape: bool = False,
-    unfinished: bool = False,
-) -> tuple[FittedCandidate, FittedModel]:
-    """Give the chosen family with a rate imposed; each rate is fitted once.
-
-    Where rows are known, only as many of the censored ones as the rate allows count as such, or
-    seen ones too if it asks for more, each in part. Otherwise nothing is known of any row.
-
-    Parameters
-    ----------
-    fitted_model : FittedModel
-    rate : float
-    alone : bool, default=False
-        Fit no other rate. Otherwise the usual rates are fitted together, walking away from the
-        share that was found, each from the last: the answer does not depend on who asks first.
-    by_shape : bool, default=False
-        Ask what orders of the rate fit the shape of the observations even where any distribution is
-        possible. Otherwise what a rate hides then follows from how orders bind elsewhere
-        (`SelloutProfile`), as if the rate had been given to `fit`.
-    unfinished : bool, default=False
-        Whether it is enough to know of a rate that fits the shape badly that it does.
-    """
-    if fitted_model.stack is not None:
-        return _impose_stack(fitted_model, fitted_model.stack, rate)
-    if fitted_model.any_distribution and not by_shape:
-        return replace(fitted_model.chosen, share=rate), fitted_model
-    share = fitted_model.chosen.share
-    if rate not in fitted_model.imposed and not alone and (rate in RATES or rate == share):
-        usual = {*RATES, share}
-        if unfinished:
-            usual = {each for each in usual if each <= max(tuned.MAX_SOLD_OUT, rate, share)}
-        for side in (
-            sorted(each for each in usual if each >= share),
-            sorted((each for each in usual if each < share), reverse=True),
-        ):
-            start: Array | None = None
-            for each in side:
-                if each not in fitted_model.imposed:
-                    finish = not (by_shape and fitted_model.any_distribution and unfinished)
-                    fitted_model.imposed[each] = fit_at_rate(
-                        fitted_model, each, start, finish=finish
-                    )
-                start = fitted_model.imposed[each].fit.parameters if each > 0 else None
-    if rate not in fitted_model.imposed:
-        fitted_model.imposed[rate] = fit_at_rate(fitted_model, rate, None)
-    if fitted_model.data.known:
-        return fitted_model.imposed[rate], fitted_model
-    data = replace(fitted_model.data, known=False)
-    return fitted_model.imposed[rate], replace(fitted_model, data=data, order_plane=None)
+# --- Truths of which only limits are known: how far these tell the distribution.
 
 
-def _impose_stack(
-    fitted_model: FittedModel, stack: Stack, rate: float
-) -> tuple[FittedCandidate, FittedModel]:
-    """Give the stack with a rate imposed."""
-    share = fitted_model.chosen.share
-    if rate != share and rate not in fitted_model.imposed_stacks:
-        if stack.profile is not None:
-            fitted_model.imposed_stacks[rate] = stack.at_rate(rate)
-        else:
-            stretch = fitted_model.location_basis.orthogonal.stretch
-            kind = fitted_model.data.observed.kind
-            fitted_model.imposed_stacks[rate] = part_censored(stack, stretch, kind, share, rate)
-    found = stack if rate == share else fitted_model.imposed_stacks[rate]
-    return found.members[0], fitted_model
+def describe_limits(sample: Rows) -> str:
+    """Count the kinds of information in a sentence."""
+    assert sample.limits is not None
+    kinds = sample.limits.kinds
+    words = {"right": "at least a limit", "left": "below one", "interval": "between two"}
+    words |= {"exact": "seen", "nothing": "not known at all"}
+    counts = {name: int((kinds == name).sum()) for name in words}
+    parts = [f"{words[name]} in {count:,}" for name, count in counts.items() if count]
+    return f"Of {kinds.size:,} rows the truth is {', '.join(parts)}."
 
 
-def fit_at_rate(
-    fitted_model: FittedModel, rate: float, start: Array | None, *, finish: bool = True
-) -> FittedCandidate:
-    """Fit the chosen family with a rate imposed, from other parameters if some are given.
-
-    A rate that the likelihood rules out is left unfinished if nobody asks to `finish`.
-    """
-    if fitted_model.data.known:
-        return _reweigh(fitted_model, rate)
-    chosen = fitted_model.chosen
-    candidate = replace(
-        chosen.candidate, policy="absent" if rate == 0 else "noisy", location="features"
-    )
-    if not finish and rate > 0:
-        few = fitted_model.data.few(tuned.ROWS_FOR_A_RATE)
-        if few is not None:  # a part of the rows is enough to rule a rate out
-            tried, start = _seen_by_few(fitted_model, few, candidate, rate, start)
-            if tried is not None:
-                return tried
-    data = _with_rate(fitted_model.data, rate)
-    starts = _starts(data, candidate, chosen, start)
-    hopeless = -np.inf
-    if not finish and starts is not None:  # far from all rows slopes promise too little
-        jacobian = float(chosen.fit.problem.weight @ (chosen.rows - chosen.fit.rows))
-        hopeless = chosen.likelihood - jacobian - tuned.RATE_HOPELESS
-    return data.run(candidate, starts, rounds=6, hopeless=hopeless)
+def tell(model: FittedModel) -> tuple[Array, bool, float]:
+    """Look at what limits tell, whatever the cost: `FittedModel.told`."""
+    data, fitted = model.data, model.chosen
+    outer = data.problem(fitted.model).information(fitted.parameters)
+    follows, reached = False, 1.0
+    if np.isin(data.kind, (CENSORED, BELOW)).all():
+        target, root = data.observation / data.unit, np.sqrt(data.weight)
+        line = np.linalg.lstsq(data.basis * root[:, None], target * root, rcond=None)[0]
+        follows = float(np.std(target - data.basis @ line)) < 1e-3
+    if (data.kind == SEEN).mean() <= 0.01:  # truths that were seen are not limits
+        assert data.limits is not None
+        upper, lower = data.limits.upper, data.limits.lower
+        rank = model.of_training(fitted).below(np.where(np.isinf(upper), lower, upper))
+        reached = float(np.quantile(rank, 0.99))  # the few beyond prove little
+    return outer, follows, reached
 
 
-def _with_rate(data: ModelData, rate: float) -> ModelData:
-    """Rows of which nothing is known but how many sold out."""
-    kind = np.where(data.observed.kind == FLOOR, FLOOR, UNKNOWN)
-    return replace(
-        data,
-        observed=replace(data.observed, kind=kind),
-        known=False,
-        rate=None if rate == 0 else (rate, 0.005),
-    )
-
-
-def _starts(
-    data: ModelData, candidate: CandidateModel, chosen: FittedCandidate, start: Array | None
-) -> list[Array] | None:
-    """Where a climb with a rate begins; None for the usual starts."""
-    problem, known = data.problem(candidate), chosen.fit.parameters
-    if start is not None and start.size == problem.model.slices.size:
-        return [start]  # without orders there are fewer parameters
-    if chosen.candidate == candidate:
-        return [known]
-    if not problem.imposes or known.size + 2 != problem.model.slices.size:
-        return None
-    # the distribution that was found, with orders that make it sell out as often
-    with_orders = np.append(known, [0.0, np.log(tuned.ORDER_NOISE)])
-    surface = RateSurface.of(problem, with_orders)
-    return (
-        [surface.to_parameters(with_orders)[0], *all_starts(problem)[:1]] if surface.bent else None
-    )
-
-
-def _seen_by_few(
-    fitted_model: FittedModel,
-    few: ModelData,
-    candidate: CandidateModel,
-    rate: float,
-    start: Array | None,
-) -> tuple[FittedCandidate | None, Array]:
-    """Fit a rate to some rows: what comes of it if that rules it out, and where a climb ended."""
-    chosen = fitted_model.chosen
-    if _PLAIN not in fitted_model.imposed_by_few:
-        own = few.run(chosen.candidate, [chosen.fit.parameters])
-        fitted_model.imposed_by_few[_PLAIN] = own
-    own, data = fitted_model.imposed_by_few[_PLAIN], _with_rate(few, rate)
-    fitted = data.run(candidate, _starts(data, candidate, chosen, start), rounds=6)
-    less, error = behind(own.rows, fitted.rows, few.weight)
-    n_rows = fitted_model.data.weight.size
-    if n_rows * (less - tuned.HOPELESS * error) <= tuned.RATE_HOPELESS:
-        return None, fitted.fit.parameters
-    likelihood = chosen.likelihood - n_rows * less
-    return replace(fitted, likelihood=likelihood), fitted.fit.parameters
-
-
-def _reweigh(fitted_model: FittedModel, rate: float) -> FittedCandidate:
-    """Let every known row be censored in part, so that the share is the rate."""
-    data, chosen = fitted_model.data, fitted_model.chosen
-    problem = chosen.fit.problem
-    doubled = censored_in_part(problem, data.observed.kind, chosen.share, rate)
-    # a mean over twice as many rows
-    fit = maximise(replace(doubled, weight=2.0 * doubled.weight), chosen.fit.parameters)
-    single = replace(fit, problem=problem, rows=row_values(problem, fit.parameters))
-    return data.fitted(chosen.candidate, single)
+def _certainty(
+    model: FittedModel, rows: Rows, spread: float, decisions: Sequence[float]
+) -> tuple[Identified, list[str]]:
+    """Whether the distribution is told by the limits, and a sentence each about what is not."""
+    assert model.told is not None
+    information, follows, reached = model.told
+    level = rows.cost.level if isinstance(rows.cost, PiecewiseLinearCost) else 0.5
+    # standard error of the mean decision, by the rows' gradients (delta method)
+    chosen, size = model.chosen, np.sqrt(np.maximum(np.diag(information), 1e-12))
+    slope = np.empty(size.size)
+    for place, unit in enumerate(size):
+        ends, step = [], 1e-4 / max(unit, 1.0)
+        for move in (step, -step):
+            moved = chosen.parameters.copy()
+            moved[place] += move
+            there = model.at(replace(chosen, parameters=moved), rows.features)
+            ends.append(model.mean(there.truth(level)))
+        slope[place] = (ends[0] - ends[1]) / (2.0 * step)
+    values, vectors = np.linalg.eigh(information / size[:, None] / size)
+    along = vectors.T @ (slope / size)
+    error = 2.0 * float(np.sqrt(np.sum(along**2 / np.maximum(values, 1e-9))))
+    differ = max(decisions) - min(decisions)
+    off = max(error, differ) / max(spread, 1e-300)
+    found: Identified = "yes" if off <= 0.3 else "weakly" if off <= 1.0 else "no"
+    notes = []
+    if error > 0.3 * spread:
+        notes.append(
+            f"Decisions may be off by {error:.3g} from chance alone: limits that vary more in rows "
+            "with the same features would tell more."
+        )
+    if differ > 0.3 * spread:
+        notes.append(f"Families that explain the limits as well differ by {differ:.3g}.")
+    if follows:
+        found = "no"
+        notes.append(
+            "Limits follow from the features, so that rows alike never had different ones: how "
+            "many truths lie beyond them is known, but not how far."
+        )
+    if float(np.mean(level)) > reached:
+        notes.append(
+            f"Limits reach the {reached:.0%} quantile of the truth only: what lies beyond, "
+            f"the {float(np.mean(level)):.0%} quantile too, is based on the family."
+        )
+        found = "weakly" if found == "yes" else found
+    return found, notes

@@ -1,15 +1,16 @@
-"""Standardised families of the truth: log-density, its slope, log-survival, hazard, quantile.
+"""Standardised families of the truth: log-density, its slope, log-survival, quantile.
 
 A truth is location + scale · Z, in units of the observation or, for positive data, of its logarithm
 or its square root; a family is the distribution of Z. On the logarithmic scale the normal is the
-lognormal, the smallest extreme value is the Weibull, and the log-gamma is the gamma.
+lognormal, the smallest extreme value is the Weibull, and the log-gamma is the gamma. Mirrored, the
+smallest extreme value is the Gumbel, and the log-gamma a family that is skewed to the right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import special
@@ -17,28 +18,10 @@ from scipy import special
 from unmet.arrays import Array, Numbers
 
 Space: TypeAlias = Literal["linear", "root", "log", "counts"]
+_Density: TypeAlias = Callable[[Array, Numbers], tuple[Array, Array]]
 _Tail: TypeAlias = Callable[[Array, Numbers], Array]
-_Value = TypeVar("_Value")
-# Logarithms of shapes beyond which a distribution no longer changes in what can be computed.
-_STUDENT_SHAPES, _SKEWED_SHAPES, _GAMMA_SHAPES = (-5.0, 6.0), (-1.5, 7.0), (-4.0, 12.0)
-COUNT_SHAPES = (-5.0, 12.0)
-_LOG_TWO = float(np.log(2.0))
-_HALF_LOG_TWO_PI = 0.5 * np.log(2.0 * np.pi)
-_FURTHEST = 700.0  # exp underflows beyond
 _LEAST = 1e-290  # probabilities that lose digits below
-_MANY, _APART = 2000, 0.02  # points that are interpolated, and distance of the exact ones
-_STEEPEST = 30.0  # and its square, which whitening needs, overflows long before exp does
-
-
-class Terms(NamedTuple):
-    """What the likelihood needs of a family at the points u, each of their shape."""
-
-    log_density: Array
-    slope: Array
-    """Derivative of the log-density."""
-    log_survival: Array
-    hazard: Array
-    """Density over survival: minus the derivative of the log-survival."""
+_STEEPEST = 30.0  # the square of its exponential, which whitening needs, is far from overflow
 
 
 @dataclass(frozen=True)
@@ -52,43 +35,105 @@ class Family:
     space : {"linear", "root", "log", "counts"}
         Whether the observation, its square root or its logarithm has a location and a scale, or it
         is a count.
-    density : callable
-        ``density(u, shape)``: logarithm of the density, and its slope.
-    log_survival, log_below : callable
-        ``log_survival(u, shape)`` and ``log_below(u, shape)``: logarithms of the survival and of
-        the distribution function.
-    quantile : callable
-        ``quantile(level, shape)``.
+    base : str
+        Which standardised distribution.
+    mirrored : bool
+        Whether minus Z follows the base.
     shape : float or None
         Logarithm of the shape parameter from which a fit starts; None for families without one.
     tied : bool
         Whether the shape follows from the scale, as −2 times its logarithm: the gamma's.
     shapes : tuple of two floats
-        Range of the logarithm of the shape in which it means something.
-    left : bool
-        Whether it is skewed to the left, as censoring makes any other distribution: tried by itself
-        as a distribution of which nothing is hidden only.
+        Range of the logarithm of the shape in which the distribution changes with it.
     """
 
     name: str
     space: Space
-    density: Callable[[Array, Numbers], tuple[Array, Array]]
-    log_survival: _Tail
-    log_below: _Tail
-    quantile: Callable[[Numbers, Numbers], Array]
+    base: str
+    mirrored: bool = False
     shape: float | None = None
     tied: bool = False
     shapes: tuple[float, float] = (-np.inf, np.inf)
-    left: bool = False
 
-    def terms(self, u: Array, shape: Numbers) -> Terms:
-        """Evaluate everything at once."""
-        log_density, slope = self.density(u, shape)
-        log_survival = self.log_survival(u, shape)
-        return Terms(log_density, slope, log_survival, hazard_of(log_density, log_survival))
+    def density(self, u: Array, shape: Numbers = 0.0) -> tuple[Array, Array]:
+        """Logarithm of the density, and its slope."""
+        density = _BASES[self.base][0]
+        if not self.mirrored:
+            return density(u, np.clip(shape, *self.shapes))
+        value, slope = density(-u, np.clip(shape, *self.shapes))
+        return value, -slope
+
+    def log_survival(self, u: Array, shape: Numbers = 0.0) -> Array:
+        """Logarithm of the probability of more than u."""
+        return self._below(-u, shape) if self.mirrored else self._above(u, shape)
+
+    def log_below(self, u: Array, shape: Numbers = 0.0) -> Array:
+        """Logarithm of the probability of at most u."""
+        return self._above(-u, shape) if self.mirrored else self._below(u, shape)
+
+    def quantile(self, level: Numbers, shape: Numbers = 0.0) -> Array:
+        """Quantile at a level."""
+        quantile = _BASES[self.base][3]
+        if self.mirrored:
+            return -quantile(1.0 - np.asarray(level), np.clip(shape, *self.shapes))
+        return quantile(np.asarray(level), np.clip(shape, *self.shapes))
+
+    def hazard(self, u: Array, shape: Numbers = 0.0) -> Array:
+        """Density over survival."""
+        return ratio(self.density(u, shape)[0], self.log_survival(u, shape))
+
+    @property
+    def left(self) -> bool:
+        """Whether it is skewed to the left, as censoring makes any other distribution.
+
+        The smaller of two normals, which is what sales of a normal demand with scattered orders
+        are, is close to it: tried by itself as a distribution of which nothing is hidden only.
+        """
+        return self.name == "skewed_left"
+
+    @property
+    def deviation(self) -> float:
+        """Half the distance between quantiles one normal deviation from the median, at a start."""
+        if self.tied:
+            return 1.0
+        low, high = self.quantile(np.array([0.1587, 0.8413]), self.shape or 0.0)
+        return float(0.5 * (high - low))
+
+    def _above(self, u: Array, shape: Numbers) -> Array:
+        return self._interpolated(u, np.clip(shape, *self.shapes), -1.0)
+
+    def _below(self, u: Array, shape: Numbers) -> Array:
+        if _BASES[self.base][2] is None:  # symmetric
+            return self._above(-u, shape)
+        return self._interpolated(u, np.clip(shape, *self.shapes), 1.0)
+
+    def _interpolated(self, u: Array, shape: Numbers, sign: float) -> Array:
+        """Logarithm of a tail; at many points by cubics between exact values with exact slopes.
+
+        Distribution functions of a Student-t or a gamma take as long as several logarithms; cubics
+        0.02 apart are right to 1e-9.
+        """
+        density, above, below, _ = _BASES[self.base]
+        exact = above if sign < 0 else below
+        assert exact is not None
+        slow = self.base in ("student", "log_gamma") and np.ndim(shape) == 0 and np.size(u) > 2000
+        reach = float(np.ptp(u)) if slow else np.inf
+        if not reach < 0.005 * np.size(u):  # few points, or points far apart
+            return exact(u, shape)
+        step, low = 0.02, float(np.min(u))
+        nodes = low + step * np.arange(int(reach / step) + 2, dtype=np.float64)
+        value = exact(nodes, shape)
+        slope = step * sign * ratio(density(nodes, shape)[0], value)
+        at = (u - low) / step
+        left = np.minimum(at.astype(np.intp), nodes.size - 2)
+        part, rise = at - left, value[1:] - value[:-1]
+        cubic = slope[:-1] + slope[1:] - 2.0 * rise
+        square = 3.0 * rise - 2.0 * slope[:-1] - slope[1:]
+        bent = part * (slope[left] + part * (square[left] + part * cubic[left]))
+        return np.asarray(value[left] + bent)
 
     def __reduce__(self) -> tuple[Callable[[str], Family], tuple[str]]:
-        """Travel by name: functions made on the spot cannot."""
+        """Travel by name."""
         return family_named, (self.name,)
 
     def __getstate__(self) -> dict[str, str]:
@@ -104,22 +149,21 @@ def family_named(name: str) -> Family:
     return ROOT_NORMAL if name == ROOT_NORMAL.name else FAMILIES[name]
 
 
-def hazard_of(log_density: Array, log_survival: Array) -> Array:
-    """Density over survival."""
-    return np.asarray(np.exp(np.minimum(log_density - log_survival, 50.0)))
-
-
-def normal_terms(u: Array) -> Terms:
-    """Evaluate the standard normal, the distribution of orders around their level."""
-    return FAMILIES["normal"].terms(u, 0.0)
+def ratio(log_numerator: Array, log_denominator: Array) -> Array:
+    """Quotient of two numbers whose logarithms are given, never infinite."""
+    return np.asarray(np.exp(np.minimum(log_numerator - log_denominator, 50.0)))
 
 
 def _normal(u: Array, shape: Numbers) -> tuple[Array, Array]:
-    return -0.5 * u * u - _HALF_LOG_TWO_PI, -u
+    return -0.5 * u * u - 0.5 * np.log(2.0 * np.pi), -u
 
 
 def _normal_survival(u: Array, shape: Numbers) -> Array:
     return np.asarray(special.log_ndtr(-u))
+
+
+def _normal_quantile(level: Array, shape: Numbers) -> Array:
+    return np.asarray(special.ndtri(level))
 
 
 def _logistic(u: Array, shape: Numbers) -> tuple[Array, Array]:
@@ -131,90 +175,41 @@ def _logistic_survival(u: Array, shape: Numbers) -> Array:
     return np.asarray(-np.logaddexp(0.0, u))
 
 
+def _logistic_quantile(level: Array, shape: Numbers) -> Array:
+    return np.asarray(special.logit(level))
+
+
 def _laplace(u: Array, shape: Numbers) -> tuple[Array, Array]:
-    return -np.abs(u) - _LOG_TWO, -np.sign(u)
+    return -np.abs(u) - np.log(2.0), -np.sign(u)
 
 
 def _laplace_survival(u: Array, shape: Numbers) -> Array:
     size = np.abs(u)
-    return np.where(u > 0, -size - _LOG_TWO, np.log1p(-0.5 * np.exp(-size)))
+    return np.where(u > 0, -size - np.log(2.0), np.log1p(-0.5 * np.exp(-size)))
+
+
+def _laplace_quantile(level: Array, shape: Numbers) -> Array:
+    return np.asarray(np.where(level < 0.5, np.log(2 * level), -np.log(2 * (1 - level))))
 
 
 def _student(u: Array, shape: Numbers) -> tuple[Array, Array]:
-    freedom = _freedom(shape)
-    square = u * u / freedom
-    half = 0.5 * freedom
+    freedom = 2.0 + np.exp(shape)  # at least 2, so that the scale keeps its meaning
+    square, half = u * u / freedom, 0.5 * freedom
     constant = special.gammaln(half + 0.5) - special.gammaln(half) - 0.5 * np.log(np.pi * freedom)
     slope = -(freedom + 1) / freedom * u / (1.0 + square)
     return constant - 0.5 * (freedom + 1) * np.log1p(square), slope
 
 
 def _student_survival(u: Array, shape: Numbers) -> Array:
-    if np.size(u) < _MANY or np.ndim(shape) > 0:
-        return _exact_student(u, shape)
-    root = float(np.sqrt(_freedom(shape)))
-    stretch = max(root / 1.5, 1.0)  # of a distribution that is nearly normal the middle bends most
-
-    def exact(x: Array) -> tuple[Array, Array]:
-        at = root * np.sinh(x / stretch)
-        value = _exact_student(at, shape)
-        return value, -hazard_of(_student(at, shape)[0], value) * np.hypot(at, root) / stretch
-
-    x = stretch * np.arcsinh(u / root)
-    return _interpolated(np.asarray(x, dtype=np.float64), exact, lambda: _exact_student(u, shape))
-
-
-def _interpolated(
-    x: Array, exact: Callable[[Array], tuple[Array, Array]], otherwise: Callable[[], Array]
-) -> Array:
-    """Values at many points by cubics between exact values with exact slopes, to 1e-9.
-
-    Distribution functions of a Student-t or a gamma take as long as thirty logarithms. `exact`
-    gives values and slopes in a coordinate in which the curve bends little anywhere.
-    """
-    low, high = float(np.min(x)), float(np.max(x))
-    if not high - low < 0.5 * x.size * _APART:  # few of them, or so far out that they are none
-        return otherwise()
-    n_nodes = int((high - low) / _APART) + 2
-    value, slope = exact(low + _APART * np.arange(n_nodes, dtype=np.float64))
-    slope = _APART * slope
-    place = (x - low) / _APART
-    left = np.minimum(place.astype(np.intp), n_nodes - 2)
-    part = place - left
-    rise = value[1:] - value[:-1]
-    cubic, square = slope[:-1] + slope[1:] - 2.0 * rise, 3.0 * rise - 2.0 * slope[:-1] - slope[1:]
-    return np.asarray(
-        value[left] + part * (slope[left] + part * (square[left] + part * cubic[left]))
-    )
-
-
-def _exact_student(u: Array, shape: Numbers) -> Array:
-    survival = special.stdtr(_freedom(shape), -u)
+    survival = special.stdtr(2.0 + np.exp(shape), -u)
     log_density, slope = _student(u, shape)
     # Far up the survival underflows; there it is density over hazard, and the hazard about −slope.
     far = log_density - np.log(np.maximum(-slope, 1e-300))
-    return np.where(survival > _LEAST, np.log(np.maximum(survival, 1e-300)), far)
+    return np.asarray(np.where(survival > _LEAST, np.log(np.maximum(survival, 1e-300)), far))
 
 
-def _freedom(shape: Numbers) -> Array:
-    """Degrees of freedom: at least 2, so that the scale keeps its meaning."""
-    least, most = _STUDENT_SHAPES
-    return np.asarray(2.0 + np.exp(np.minimum(np.maximum(shape, least), most)))
-
-
-def _gumbel(u: Array, shape: Numbers) -> tuple[Array, Array]:
-    spread, rise = _steep(-u)
-    return -u - spread, rise - 1.0
-
-
-def _gumbel_survival(u: Array, shape: Numbers) -> Array:
-    spread = np.exp(np.minimum(-u, _STEEPEST))
-    # log(1 - exp(-spread)): for tiny spreads it is log(spread) = -u
-    return np.where(u > 30.0, -u, np.log(np.maximum(-np.expm1(-spread), 1e-300)))
-
-
-def _gumbel_below(u: Array, shape: Numbers) -> Array:
-    return -_steep(-u)[0]
+def _student_quantile(level: Array, shape: Numbers) -> Array:
+    return np.asarray(special.stdtrit(2.0 + np.exp(shape), level))
 
 
 def _smallest(u: Array, shape: Numbers) -> tuple[Array, Array]:
@@ -227,39 +222,27 @@ def _smallest_survival(u: Array, shape: Numbers) -> Array:
 
 
 def _smallest_below(u: Array, shape: Numbers) -> Array:
-    spread = np.exp(np.clip(u, -_FURTHEST, _STEEPEST))
-    return np.asarray(np.log(-np.expm1(-spread)))
+    # log(1 − exp(−e^u)), which is u far down
+    return np.asarray(np.log(-np.expm1(-np.exp(np.clip(u, -700.0, _STEEPEST)))))
+
+
+def _smallest_quantile(level: Array, shape: Numbers) -> Array:
+    return np.asarray(np.log(-np.log1p(-level)))
 
 
 def _log_gamma(u: Array, shape: Numbers) -> tuple[Array, Array]:
     """Logarithm of a gamma with mean one and coefficient of variation σ, divided by σ.
 
-    Its shape is a = σ⁻² and so tied to the scale: with a scale of σ the truth is a gamma.
+    Its shape is a = σ⁻²: with a scale of σ the truth is a gamma.
     """
-    a, sigma = _gamma_shape(shape)
+    a, sigma = np.exp(shape), np.exp(-0.5 * shape)
     value, rise = _steep(sigma * u)
     constant = a * np.log(a) - special.gammaln(a) + np.log(sigma)
-    return constant + a * (sigma * u - value), sigma * a * (1.0 - rise)
+    return np.asarray(constant + a * (sigma * u - value)), sigma * a * (1.0 - rise)
 
 
 def _log_gamma_survival(u: Array, shape: Numbers) -> Array:
-    return _of_many(u, shape, _exact_log_gamma_survival, -1.0)
-
-
-def _of_many(u: Array, shape: Numbers, exact: _Tail, sign: float) -> Array:
-    """Logarithm of a tail of the log-gamma, which falls or rises (`sign`) by its density."""
-    if np.size(u) < _MANY or np.ndim(shape) > 0:
-        return exact(u, shape)
-
-    def both(at: Array) -> tuple[Array, Array]:
-        value = exact(at, shape)
-        return value, sign * hazard_of(_log_gamma(at, shape)[0], value)
-
-    return _interpolated(u, both, lambda: exact(u, shape))
-
-
-def _exact_log_gamma_survival(u: Array, shape: Numbers) -> Array:
-    a, sigma = _gamma_shape(shape)
+    a, sigma = np.exp(shape), np.exp(-0.5 * shape)
     value, rise = _steep(sigma * u)
     survival = special.gammaincc(a, a * value)
     # Far up the survival underflows; there it is density over hazard, whose continued fraction
@@ -268,21 +251,22 @@ def _exact_log_gamma_survival(u: Array, shape: Numbers) -> Array:
     rest = above + 3.0 + 2.0 * (a - 2.0) / (above + 5.0)
     hazard = (above + 1.0 + (a - 1.0) / rest) / (a + above)
     far = _log_gamma(u, shape)[0] - np.log(sigma * a * np.maximum(rise, 1.0) * hazard)
-    return np.where(survival > _LEAST, np.log(np.maximum(survival, 1e-300)), far)
+    return np.asarray(np.where(survival > _LEAST, np.log(np.maximum(survival, 1e-300)), far))
 
 
 def _log_gamma_below(u: Array, shape: Numbers) -> Array:
-    return _of_many(u, shape, _exact_log_gamma_below, 1.0)
-
-
-def _exact_log_gamma_below(u: Array, shape: Numbers) -> Array:
-    a, sigma = _gamma_shape(shape)
+    a, sigma = np.exp(shape), np.exp(-0.5 * shape)
     x = a * _steep(sigma * u)[0]
     below = special.gammainc(a, x)
     # Far down F(x) = x^a e^−x / Γ(a + 1) · (1 + x / (a + 1) + …), about a geometric series.
     series = np.log1p(-np.minimum(x / (a + 1.0), 0.99))
     far = a * (np.log(a) + sigma * u) - x - special.gammaln(a + 1.0) - series
     return np.where(below > _LEAST, np.log(np.maximum(below, 1e-300)), far)
+
+
+def _log_gamma_quantile(level: Array, shape: Numbers) -> Array:
+    a, sigma = np.exp(shape), np.exp(-0.5 * shape)
+    return np.asarray(np.log(np.maximum(special.gammaincinv(a, level), 1e-300) / a) / sigma)
 
 
 def _steep(x: Array) -> tuple[Array, Array]:
@@ -294,118 +278,35 @@ def _steep(x: Array) -> tuple[Array, Array]:
     return rise * (1.0 + np.maximum(x - _STEEPEST, 0.0)), rise
 
 
-def _gamma_shape(shape: Numbers) -> tuple[Array, Array]:
-    """Shape and coefficient of variation."""
-    log_shape = np.clip(shape, *_GAMMA_SHAPES)
-    return np.exp(log_shape), np.exp(-0.5 * log_shape)
-
-
-def _skewed(u: Array, shape: Numbers) -> tuple[Array, Array]:
-    """Minus the logarithm of a gamma, standardised: skewed to the right, smooth everywhere.
-
-    The Gumbel has the shape a = 1; as a grows it becomes a normal, as a falls the skewness nears 2.
-    """
-    log_density, slope = _log_gamma(-u, _skewed_shape(shape))
-    return log_density, -slope
-
-
-def _skewed_quantile(level: Numbers, shape: Numbers) -> Array:
-    a, sigma = _gamma_shape(_skewed_shape(shape))
-    return np.asarray(-np.log(np.maximum(special.gammainccinv(a, level), 1e-300) / a) / sigma)
-
-
-def _skewed_shape(shape: Numbers) -> Array:
-    return np.asarray(np.clip(shape, *_SKEWED_SHAPES))
-
-
-def _in_skewed_range(
-    function: Callable[[Any, Numbers], _Value],
-) -> Callable[[Any, Numbers], _Value]:
-    """Clip the shape to those of skewed families."""
-    return lambda u, shape: function(u, _skewed_shape(shape))
-
-
-def _mirrored(tail: _Tail) -> _Tail:
-    """Give the other tail of the mirrored distribution: of a symmetric one, its own."""
-    return lambda u, shape: tail(-u, shape)
-
-
-def _normal_quantile(level: Numbers, shape: Numbers) -> Array:
-    return np.asarray(special.ndtri(level))
-
-
-def _logistic_quantile(level: Numbers, shape: Numbers) -> Array:
-    return np.asarray(special.logit(level))
-
-
-def _gumbel_quantile(level: Numbers, shape: Numbers) -> Array:
-    return np.asarray(-np.log(-np.log(level)))
-
-
-def _smallest_quantile(level: Numbers, shape: Numbers) -> Array:
-    return np.asarray(np.log(-np.log1p(-level)))
-
-
-def _student_quantile(level: Numbers, shape: Numbers) -> Array:
-    return np.asarray(special.stdtrit(_freedom(shape), level))
-
-
-def _laplace_quantile(level: Numbers, shape: Numbers) -> Array:
-    return np.asarray(np.where(level < 0.5, np.log(2 * level), -np.log(2 * (1 - level))))
-
-
-def _log_gamma_quantile(level: Numbers, shape: Numbers) -> Array:
-    a, sigma = _gamma_shape(shape)
-    return np.asarray(np.log(np.maximum(special.gammaincinv(a, level), 1e-300) / a) / sigma)
-
-
-_NORMAL = (_normal, _normal_survival, _mirrored(_normal_survival), _normal_quantile)
-_LOGISTIC = (_logistic, _logistic_survival, _mirrored(_logistic_survival), _logistic_quantile)
-_LAPLACE = (_laplace, _laplace_survival, _mirrored(_laplace_survival), _laplace_quantile)
-_STUDENT = (_student, _student_survival, _mirrored(_student_survival), _student_quantile)
-_GUMBEL = (_gumbel, _gumbel_survival, _gumbel_below, _gumbel_quantile)
-_SKEWED = (
-    _skewed,
-    _mirrored(_in_skewed_range(_log_gamma_below)),
-    _mirrored(_in_skewed_range(_log_gamma_survival)),
-    _skewed_quantile,
-)
-# Logarithm of a gamma, standardised: the mirror image, skewed to the left. The smaller of two
-# normals, which is what sales of a normal demand with scattered orders are, is a skew-normal: this
-# distribution comes close to it with nothing hidden.
-_SKEWED_LEFT = (
-    _in_skewed_range(_log_gamma),
-    _in_skewed_range(_log_gamma_survival),
-    _in_skewed_range(_log_gamma_below),
-    _in_skewed_range(_log_gamma_quantile),
-)
-_SMALLEST = (_smallest, _smallest_survival, _smallest_below, _smallest_quantile)
-_LOG_GAMMA = (_log_gamma, _log_gamma_survival, _log_gamma_below)
+_BASES: dict[str, tuple[_Density, _Tail, _Tail | None, _Tail]] = {
+    "normal": (_normal, _normal_survival, None, _normal_quantile),
+    "logistic": (_logistic, _logistic_survival, None, _logistic_quantile),
+    "laplace": (_laplace, _laplace_survival, None, _laplace_quantile),
+    "student": (_student, _student_survival, None, _student_quantile),
+    "smallest": (_smallest, _smallest_survival, _smallest_below, _smallest_quantile),
+    "log_gamma": (_log_gamma, _log_gamma_survival, _log_gamma_below, _log_gamma_quantile),
+}
+"""Log-density with its slope, log-survival, log-probability below (None: symmetric), quantile."""
 
 FAMILIES = {
     family.name: family
     for family in (
-        Family("normal", "linear", *_NORMAL),
-        Family("logistic", "linear", *_LOGISTIC),
-        Family("laplace", "linear", *_LAPLACE),
-        Family("student", "linear", *_STUDENT, shape=1.0, shapes=_STUDENT_SHAPES),
-        Family("gumbel", "linear", *_GUMBEL),
-        Family("skewed", "linear", *_SKEWED, shape=1.0, shapes=_SKEWED_SHAPES),
-        Family("skewed_left", "linear", *_SKEWED_LEFT, shape=1.0, shapes=_SKEWED_SHAPES, left=True),
-        Family("lognormal", "log", *_NORMAL),
-        Family("weibull", "log", *_SMALLEST),
-        Family("gamma", "log", *_LOG_GAMMA, _log_gamma_quantile, tied=True, shapes=_GAMMA_SHAPES),
+        Family("normal", "linear", "normal"),
+        Family("logistic", "linear", "logistic"),
+        Family("laplace", "linear", "laplace"),
+        Family("student", "linear", "student", shape=1.0, shapes=(-5.0, 6.0)),
+        Family("gumbel", "linear", "smallest", mirrored=True),
+        # the Gumbel where its shape is 1; a normal as the shape grows
+        Family("skewed", "linear", "log_gamma", mirrored=True, shape=1.0, shapes=(-1.5, 7.0)),
+        Family("skewed_left", "linear", "log_gamma", shape=1.0, shapes=(-1.5, 7.0)),
+        Family("lognormal", "log", "normal"),
+        Family("weibull", "log", "smallest"),
+        Family("gamma", "log", "log_gamma", tied=True, shapes=(-4.0, 12.0)),
         # counts.py has the likelihood; only the axis of a plot needs a quantile
-        Family(
-            "negative_binomial",
-            "counts",
-            *_LOG_GAMMA,
-            _normal_quantile,
-            tied=True,
-            shapes=COUNT_SHAPES,
-        ),
+        Family("negative_binomial", "counts", "normal", tied=True, shapes=(-5.0, 12.0)),
     )
 }
 
 #: Between the normal and the lognormal: a spread that grows with the level as that of counts does.
-ROOT_NORMAL = Family("root_normal", "root", *_NORMAL)
+ROOT_NORMAL = Family("root_normal", "root", "normal")
+NORMAL = FAMILIES["normal"]

@@ -1,4 +1,4 @@
-"""Log-likelihood of the observations under S = min(D, Q), row by row, with its gradient.
+"""Likelihood of the observations under S = min(D, Q), and its maximum for one candidate model.
 
 With u = (s − location) / scale and v = (u − level) / spread, a truth D and an order Q that are
 independent given the features have, per row, ::
@@ -14,84 +14,313 @@ where f and S are density and survival of the family, B(v) = π + (1 − π) Φ(
 the stock lasts, and π that it is unlimited. Without orders B is 1 and their factor is left out of
 ℓ₂: where every row is known to be censored or seen, that is censored regression.
 The last two kinds occur without orders only: limits of the truth ask nothing of those.
+
+`LatentModel` says what the parameters of a candidate model mean, `Problem` joins it with rows, and
+`maximise` climbs by L-BFGS in coordinates whitened by the rows' gradients.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import linalg, optimize, special
 
 from unmet.arrays import Array, Numbers
-from unmet.censoring.latent.families import Family, Terms, hazard_of, normal_terms
+from unmet.censoring.latent.counts import count_likelihood, count_share
+from unmet.censoring.latent.families import NORMAL, Family, ratio
 
-UNKNOWN, CENSORED, SEEN, FLOOR, BELOW, BETWEEN = 0, 1, 2, 3, 4, 5
-_NARROW = 1e-5  # width in units of scale below which a probability is density times width
+Policy: TypeAlias = Literal["absent", "noisy", "mixture"]
+ScaleName: TypeAlias = Literal["constant", "level", "features"]
+LinkName: TypeAlias = Literal["linear", "additive", "multiplicative"]
+Orders: TypeAlias = tuple[float, float, float]
+"""Level and spread of orders in units of the truth's scale, and the chance of unlimited stock."""
 
-
-class Orders(NamedTuple):
-    """Orders in units of the truth's scale: level, spread, and the chance of unlimited stock."""
-
-    level: float
-    spread: float
-    unlimited: float = 0.0
-
-
-class RowGradient(NamedTuple):
-    """Log-likelihood of each row and its derivatives, each of shape (n_rows,)."""
-
-    value: Array
-    point: Array
-    """In u, the order's place held relative to the location."""
-    level: Array
-    log_spread: Array
-    unlimited: Array
-    """In π."""
-    density: Array
-    """1 where the row enters with a density, 0 where with a probability: slope in −log scale.
-
-    Between for a row between two limits: from 0 where they are far apart to 1 where they touch.
-    """
+UNKNOWN, CENSORED, SEEN, FLOOR, BELOW, BETWEEN = range(6)
+_LOG_SCALES, _LOG_SPREADS = (-30.0, 30.0), (-20.0, 5.0)
+_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 
 
 @dataclass(frozen=True)
-class RowKinds:
-    """Which rows are known to be what.
+class LatentModel:
+    """A candidate model: family of the truth, policy of the orders, and how both follow features.
+
+    The order is location + scale · (level + spread · W) with W standard normal: it moves with the
+    truth. Where it is never binding there are no such parameters.
 
     Attributes
     ----------
-    kind : ndarray of int
-        UNKNOWN, CENSORED, SEEN, FLOOR, BELOW or BETWEEN.
-    censored, floor, between : ndarray of bool or None
-        Rows of these kinds, BELOW with FLOOR; None where there are none.
-    width : ndarray of shape (n_rows,) or None
-        How far the upper limit of rows between two lies above their point.
+    family : Family
+    policy : {"absent", "noisy", "mixture"}
+        How orders were placed: never binding; around a level; the same, and sometimes unlimited.
+    scale : {"constant", "level", "features"}
+        What the scale follows.
+    link : {"linear", "additive", "multiplicative"}
+        How the location follows the features, on the logarithmic scale.
+    on_orders : bool
+        Whether the location moves with orders that are known, instead of with each feature.
+    n_location, n_scale : int
+        Features of the location, a constant among them, and of the logarithm of the scale, apart
+        from its constant.
+    softness : float
+        For an additive location on the logarithmic scale: the level below which it bends towards
+        0; 0 for a location that is itself linear.
+    least_spread : float
+        Smallest spread of orders, in units of the scale: below it orders count as a point mass.
+    unit : float
+        Of the points, in units of the observation.
     """
 
-    kind: Array
-    censored: NDArray[np.bool_] | None
-    floor: NDArray[np.bool_] | None
-    between: NDArray[np.bool_] | None = None
-    width: Array | None = None
+    family: Family
+    policy: Policy
+    scale: ScaleName = "constant"
+    link: LinkName = "linear"
+    on_orders: bool = False
+    n_location: int = 1
+    n_scale: int = 0
+    softness: float = 0.0
+    least_spread: float = 1e-3
+    unit: float = 1.0
 
-    @classmethod
-    def of(cls, kind: Array, width: Array | None = None) -> RowKinds:
-        """Look for the rarer kinds once."""
-        found = [kind == CENSORED, (kind == FLOOR) | (kind == BELOW), kind == BETWEEN]
-        censored, floor, between = (each if each.any() else None for each in found)
-        return cls(kind, censored, floor, between, width)
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Where each parameter stands in the vector; an empty slice where it does not exist."""
+        orders = int(self.policy != "absent")
+        counts = {
+            "location": self.n_location,
+            "scale": 1 + self.n_scale,
+            "shape": int(self.family.shape is not None),
+            "level": orders,
+            "spread": orders,
+            "unlimited": int(self.policy == "mixture"),
+        }
+        ends = accumulate(counts.values(), initial=0)
+        return {name: slice(*each) for name, each in zip(counts, pairwise(ends), strict=True)}
 
     @property
-    def interval_censored(self) -> bool:
-        """Whether some truth is below a limit, or between two."""
-        return self.between is not None or bool((self.kind == BELOW).any())
+    def size(self) -> int:
+        """Number of parameters."""
+        return int(self.slices["unlimited"].stop)
 
-    def take(self, index: NDArray[np.intp]) -> RowKinds:
+    @cached_property
+    def bounds(self) -> tuple[Array, Array]:
+        """Where each parameter still changes something: lower and upper ends.
+
+        Beyond, the likelihood is flat, and a climb that steps there would never come back.
+        """
+        low, high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        least, most = self.family.shapes
+        scales = (-0.5 * most, -0.5 * least) if self.family.space == "counts" else _LOG_SCALES
+        constant = self.slices["scale"].start
+        low[constant], high[constant] = scales
+        low[self.slices["shape"]], high[self.slices["shape"]] = self.family.shapes
+        low[self.slices["spread"]], high[self.slices["spread"]] = _LOG_SPREADS
+        low[self.slices["unlimited"]], high[self.slices["unlimited"]] = -15.0, 15.0
+        return low, high
+
+    def locate(self, parameters: Array, basis: Array, scale_basis: Array) -> tuple[Array, Array]:
+        """Location and log-scale of any rows."""
+        linear = basis @ parameters[self.slices["location"]]
+        if self.softness:
+            linear = np.log(self._softened(linear))
+        part = parameters[self.slices["scale"]]
+        return linear, np.clip(part[0] + scale_basis @ part[1:], *_LOG_SCALES)
+
+    def _softened(self, linear: Array) -> Array:
+        bent = np.logaddexp(0.0, linear / self.softness)
+        return np.asarray(self.softness * np.maximum(bent, 1e-12))
+
+    def orders(self, parameters: Array) -> Orders | None:
+        """Orders in units of the scale; None where they never bind."""
+        if self.policy == "absent":
+            return None
+        level, log_spread = parameters[self.slices["level"].start :][:2]
+        spread = self.least_spread + np.exp(np.clip(log_spread, *_LOG_SPREADS))
+        unlimited = special.expit(parameters[-1]) if self.policy == "mixture" else 0.0
+        return float(level), float(spread), float(unlimited)
+
+    def shape(self, parameters: Array, log_scale: Numbers | None = None) -> Numbers:
+        """Logarithm of the shape, where the log-scale is as given or its mean; 0 without one."""
+        if self.family.tied:
+            # features of the scale have mean 0 on the training rows
+            mean = float(parameters[self.slices["scale"].start])
+            return -2.0 * (mean if log_scale is None else log_scale)
+        shape = parameters[self.slices["shape"]]
+        return float(shape[0]) if shape.size else 0.0
+
+    def share_censored(self, parameters: Array) -> float:
+        """Probability that the truth exceeds the order, in a typical row.
+
+        It is the same in every row, but for counts and for a gamma whose scale varies.
+        """
+        orders, shape = self.orders(parameters), self.shape(parameters)
+        if orders is None:
+            return 0.0
+        if self.family.space == "counts":
+            # all features but the constant are at their mean, 0
+            basis, scale_basis = np.eye(1, self.n_location), np.zeros((1, self.n_scale))
+            return count_share(self.locate(parameters, basis, scale_basis)[0], shape, orders)
+        level, spread, unlimited = orders
+        survival = np.exp(self.family.log_survival(level + spread * _NODES, shape)) @ _NODE_WEIGHTS
+        return float(survival / _NODE_WEIGHTS.sum()) * (1.0 - unlimited)
+
+    def share_slopes(self, parameters: Array) -> Array:
+        """Slope of the share in the parameters, by differences."""
+        slope, step = np.zeros(parameters.size), 1e-5
+        numbers = [self.slices["scale"].start, *range(self.slices["shape"].start, self.size)]
+        if self.family.space == "counts":  # their share depends on the mean
+            numbers.append(0)
+        for place in numbers if self.policy != "absent" else []:
+            ends = []
+            for move in (step, -step):
+                moved = parameters.copy()
+                moved[place] += move
+                ends.append(self.share_censored(moved))
+            slope[place] = (ends[0] - ends[1]) / (2.0 * step)
+        return slope
+
+    def at_rate(self, parameters: Array, rate: float) -> Array | None:
+        """Parameters with the level of orders at which the share is the rate; None without one."""
+        place = self.slices["level"].start
+        found = parameters.copy()
+
+        def miss(level: float) -> float:
+            found[place] = level
+            return self.share_censored(found) - rate
+
+        low, high = found[place] - 1.0, found[place] + 1.0
+        for _ in range(40):
+            if miss(low) >= 0.0 >= miss(high):
+                found[place] = optimize.brentq(miss, low, high, xtol=1e-10)
+                return found
+            low, high = low - 2.0 * (high - low), high + 2.0 * (high - low)
+        return None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One candidate model and the rows it must explain.
+
+    Attributes
+    ----------
+    model : LatentModel
+    basis : ndarray of shape (n_rows, n_location)
+        Features of the location, a constant first.
+    scale_basis : ndarray of shape (n_rows, n_scale)
+        Further features of the logarithm of the scale.
+    point : ndarray of shape (n_rows,)
+        Observations, or their logarithms.
+    kind : ndarray of int, shape (n_rows,)
+        UNKNOWN, CENSORED, SEEN, FLOOR, BELOW or BETWEEN.
+    weight : ndarray of shape (n_rows,)
+        One on average.
+    width : ndarray of shape (n_rows,) or None
+        How far the upper limit of rows between two lies above their point.
+    rate : float or None
+        A share sold out that is imposed.
+    """
+
+    model: LatentModel
+    basis: Array
+    scale_basis: Array
+    point: Array
+    kind: Array
+    weight: Array
+    width: Array | None = None
+    rate: float | None = None
+
+    def take(self, index: NDArray[np.intp]) -> Problem:
         """Keep some rows."""
-        return RowKinds.of(self.kind[index], None if self.width is None else self.width[index])
+        return replace(
+            self,
+            basis=self.basis[index],
+            scale_basis=self.scale_basis[index],
+            point=self.point[index],
+            kind=self.kind[index],
+            weight=self.weight[index],
+            width=None if self.width is None else self.width[index],
+        )
+
+    def residual(self, parameters: Array) -> tuple[Array, Array, Array]:
+        """Points in units of the scale from the location; location and log-scale of the rows."""
+        location, log_scale = self.model.locate(parameters, self.basis, self.scale_basis)
+        return (self.point - location) * np.exp(-log_scale), location, log_scale
+
+    def rows(self, parameters: Array, *, slopes: bool = True) -> tuple[Array, list[Array]]:
+        """Log-likelihood of each row, and its slopes in location, log-scale, and the numbers."""
+        model, family = self.model, self.model.family
+        u, location, log_scale = self.residual(parameters)
+        orders, shape = model.orders(parameters), model.shape(parameters, log_scale)
+        if family.space == "counts":  # their orders stand on the logarithmic scale itself
+            known = self.kind == CENSORED, self.kind == SEEN
+            value, columns = count_likelihood(shape, orders, self.point, location, *known)
+            local = [columns[0], -2.0 * columns[1], *columns[2:]]
+        else:
+            value, by_point, by_density, more = row_likelihood(
+                family, shape, orders, u, log_scale, self.kind, self.width
+            )
+            if not slopes:
+                return value, []
+            local = [-by_point * np.exp(-log_scale), -by_density - u * by_point]
+            if family.shape is not None or family.tied:
+                step = 1e-6
+                moved = row_likelihood(
+                    family, shape + step, orders, u, log_scale, self.kind, self.width
+                )[0]
+                if family.tied:
+                    local[1] -= 2.0 * (moved - value) / step
+                else:
+                    local.append((moved - value) / step)
+            local += more
+        if model.softness and slopes:
+            linear = self.basis @ parameters[model.slices["location"]]
+            local[0] = local[0] * special.expit(linear / model.softness) / np.exp(location)
+        if orders is not None:
+            local[-2] = local[-2] * (1.0 - model.least_spread / orders[1])
+            local[-1] = local[-1] * orders[2] * (1.0 - orders[2])
+            if model.policy == "noisy":
+                local.pop()
+        return value, local
+
+    def values(self, parameters: Array) -> Array:
+        """Log-likelihood of each row."""
+        return self.rows(parameters, slopes=False)[0]
+
+    def information(self, parameters: Array) -> Array:
+        """Sum over rows of the outer products of their gradients."""
+        _, local = self.rows(parameters)
+        columns = np.column_stack(
+            [
+                self.basis * local[0][:, None],
+                local[1],
+                self.scale_basis * local[1][:, None],
+                *local[2:],
+            ]
+        )
+        return np.asarray((columns * self.weight[:, None]).T @ columns)
+
+    def objective(self, parameters: Array) -> tuple[float, Array]:
+        """Mean negative log-likelihood, plus what bounds cost, and its gradient."""
+        value, local = self.rows(parameters)
+        by_scale = self.weight * local[1]
+        gradient = np.concatenate(
+            [
+                (self.weight * local[0]) @ self.basis,
+                [by_scale.sum()],
+                by_scale @ self.scale_basis,
+                [self.weight @ column for column in local[2:]],
+            ]
+        )
+        beyond = parameters - np.clip(parameters, *self.model.bounds)
+        total = -float(self.weight @ value) / value.size + 0.5 * float(beyond @ beyond)
+        return total, -gradient / value.size + beyond
 
 
 def row_likelihood(
@@ -100,97 +329,83 @@ def row_likelihood(
     orders: Orders | None,
     u: Array,
     log_scale: Array,
-    rows: RowKinds,
-    *,
-    order: Terms | None = None,
-    slopes: bool = True,
-) -> RowGradient:
-    """Log-likelihood and gradient of each row; no gradient without `slopes`.
+    kind: Array,
+    width: Array | None = None,
+) -> tuple[Array, Array, Array, list[Array]]:
+    """Log-likelihood of each row, its slope in u, how far it is a density, and slopes of orders.
 
-    Who asks for several shapes hands over the terms of the orders, which are the same for all.
+    The slope in u holds the order's place relative to the location. A row that enters with a
+    density has 1, one that enters with a probability 0; a row between two limits is in between.
+    Slopes of orders are in their level, log-spread and chance of unlimited stock.
     """
     if orders is None:
-        return _without_orders(family, shape, u, log_scale, rows)
-    truth = family.terms(u, shape)
-    v = (u - orders.level) / orders.spread
-    order = normal_terms(v) if order is None else order
+        return *_without_orders(family, shape, u, log_scale, kind, width), []
+    level, spread, unlimited = orders
+    log_density, slope = family.density(u, shape)
+    log_survival = family.log_survival(u, shape)
+    v = (u - level) / spread
+    order_density, order_survival = NORMAL.density(v)[0], NORMAL.log_survival(v)
     # logarithm of the chance that stock lasts, and minus its derivative in v
-    lasts, lasts_slope = order.log_survival, order.hazard
-    if orders.unlimited > 0.0:
-        chance = orders.unlimited + (1.0 - orders.unlimited) * np.exp(order.log_survival)
-        lasts = np.log(chance)
-        lasts_slope = (1.0 - orders.unlimited) * np.exp(order.log_density - lasts)
-    seen = truth.log_density + lasts - log_scale
-    short = (
-        np.log1p(-orders.unlimited)
-        + order.log_density
-        + truth.log_survival
-        - np.log(orders.spread)
-        - log_scale
+    lasts = (
+        np.log(unlimited + (1.0 - unlimited) * np.exp(order_survival))
+        if unlimited
+        else (order_survival)
     )
-    value = both = np.logaddexp(seen, short)
-    if rows.kind.any():
-        censored, uncensored = rows.kind == CENSORED, rows.kind == SEEN
-        value = np.where(censored, short, np.where(uncensored, seen, value))
-    if rows.floor is not None:
-        at = rows.floor
-        below = family.log_below(u[at], _at(shape, at))
-        sold_out = special.log_ndtr(v[at]) + np.log1p(-orders.unlimited)
-        value[at] = np.logaddexp(below, truth.log_survival[at] + sold_out)
-    if not slopes:
-        return RowGradient(value, *[np.empty(0)] * 5)
+    lasts_slope = (1.0 - unlimited) * ratio(order_density, lasts)
+    seen = log_density + lasts - log_scale
+    binds = np.log1p(-unlimited)
+    short = binds + order_density + log_survival - np.log(spread) - log_scale
+    both = np.logaddexp(seen, short)
     # the probability of having been seen, given the observation
-    share = np.exp(seen - both)
-    if rows.kind.any():
+    share, value = np.exp(seen - both), both
+    if kind.any():
+        censored, uncensored = kind == CENSORED, kind == SEEN
+        value = np.where(censored, short, np.where(uncensored, seen, both))
         share = np.where(censored, 0.0, np.where(uncensored, 1.0, share))
-    other = 1.0 - share
-    point = share * truth.slope - other * truth.hazard
-    in_v = -share * lasts_slope - other * v
-    if orders.unlimited > 0.0:
-        survival = np.exp(order.log_survival)
-        chance = np.exp(lasts)
-        unlimited = share * (1.0 - survival) / chance - other / (1.0 - orders.unlimited)
-    else:
-        unlimited = np.zeros_like(u)
-    log_spread = -other - v * in_v
-    density = np.ones_like(u)
-    if rows.floor is not None:
-        at = rows.floor
-        point[at] = _ratio(truth.log_density[at] + lasts[at], value[at])
-        in_v[at] = _ratio(
-            truth.log_survival[at] + order.log_density[at] + np.log1p(-orders.unlimited), value[at]
-        )
-        log_spread[at] = -v[at] * in_v[at]
-        unlimited[at] = -_ratio(truth.log_survival[at] + special.log_ndtr(v[at]), value[at])
+    other, density = 1.0 - share, np.ones_like(u)
+    by_point = share * slope - other * ratio(log_density, log_survival)
+    by_v = -share * lasts_slope - other * v
+    by_unlimited = np.zeros_like(u)
+    if unlimited:
+        met = -np.expm1(order_survival) * np.exp(-lasts)
+        by_unlimited = share * met - other / (1.0 - unlimited)
+    by_spread = -other - v * by_v
+    if (kind == FLOOR).any():
+        at = kind == FLOOR
+        own = shape[at] if isinstance(shape, np.ndarray) else shape
+        sold_out, above = special.log_ndtr(v[at]), log_survival[at]
+        value[at] = np.logaddexp(family.log_below(u[at], own), above + sold_out + binds)
+        by_point[at] = ratio(log_density[at] + lasts[at], value[at])
+        by_v[at] = ratio(above + order_density[at] + binds, value[at])
+        by_spread[at] = -v[at] * by_v[at]
+        by_unlimited[at] = -ratio(above + sold_out, value[at])
         density[at] = 0.0
-    return RowGradient(
-        value, point + in_v / orders.spread, -in_v / orders.spread, log_spread, unlimited, density
-    )
+    by_level = -by_v / spread
+    return value, by_point - by_level, density, [by_level, by_spread, by_unlimited]
 
 
 def _without_orders(
-    family: Family, shape: Numbers, u: Array, log_scale: Array, rows: RowKinds
-) -> RowGradient:
+    family: Family, shape: Numbers, u: Array, log_scale: Array, kind: Array, width: Array | None
+) -> tuple[Array, Array, Array]:
     """Censored regression; rows of which nothing is known count as seen."""
     log_density, point = family.density(u, shape)
     value, density = log_density - log_scale, np.ones_like(u)
-    if rows.censored is not None:
-        at = rows.censored
-        value[at] = family.log_survival(u[at], _at(shape, at))
-        point[at] = -hazard_of(log_density[at], value[at])
-        density[at] = 0.0
-    if rows.floor is not None:
-        at = rows.floor
-        value[at] = family.log_below(u[at], _at(shape, at))
-        point[at] = _ratio(log_density[at], value[at])
-        density[at] = 0.0
-    if rows.between is not None:
-        at = rows.between
-        assert rows.width is not None
-        width = rows.width[at] * np.exp(-log_scale[at])
-        value[at], point[at], density[at] = between(family, _at(shape, at), u[at], width)
-    nothing = np.zeros_like(u)
-    return RowGradient(value, point, nothing, nothing, nothing, density)
+    for at, tail, sign in (
+        (kind == CENSORED, family.log_survival, -1.0),
+        ((kind == FLOOR) | (kind == BELOW), family.log_below, 1.0),
+    ):
+        if at.any():
+            value[at] = tail(u[at], shape[at] if isinstance(shape, np.ndarray) else shape)
+            point[at] = sign * ratio(log_density[at], value[at])
+            density[at] = 0.0
+    if (kind == BETWEEN).any():
+        at = kind == BETWEEN
+        assert width is not None
+        own = shape[at] if isinstance(shape, np.ndarray) else shape
+        value[at], point[at], density[at] = between(
+            family, own, u[at], width[at] * np.exp(-log_scale[at])
+        )
+    return value, point, density
 
 
 def between(family: Family, shape: Numbers, u: Array, width: Array) -> tuple[Array, Array, Array]:
@@ -203,17 +418,14 @@ def between(family: Family, shape: Numbers, u: Array, width: Array) -> tuple[Arr
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         above, above_top = family.log_survival(u, shape), family.log_survival(top, shape)
         under, under_top = family.log_below(u, shape), family.log_below(top, shape)
-        lower = under_top < above
         value = np.where(
-            lower,
+            under_top < above,
             under_top + np.log(-np.expm1(under - under_top)),
             above + np.log(-np.expm1(above_top - above)),
         )
-    at_bottom, _ = family.density(u, shape)
-    at_top, _ = family.density(top, shape)
-    rise = _ratio(at_top, value)
-    slope, in_width = rise - _ratio(at_bottom, value), width * rise
-    narrow = ~(width >= _NARROW)
+    rise = ratio(family.density(top, shape)[0], value)
+    slope, in_width = rise - ratio(family.density(u, shape)[0], value), width * rise
+    narrow = ~(width >= 1e-5)
     if narrow.any():
         middle, middle_slope = family.density(u + 0.5 * width, shape)
         value = np.where(narrow, middle + np.log(np.maximum(width, 1e-300)), value)
@@ -222,9 +434,143 @@ def between(family: Family, shape: Numbers, u: Array, width: Array) -> tuple[Arr
     return value, slope, in_width
 
 
-def _at(shape: Numbers, rows: NDArray[np.bool_]) -> Numbers:
-    return shape[rows] if isinstance(shape, np.ndarray) else shape
+# --- The climb.
+
+_LEFT: ContextVar[list[int] | None] = ContextVar("evaluations left", default=None)
 
 
-def _ratio(log_numerator: Array, log_denominator: Array) -> Array:
-    return np.asarray(np.exp(np.minimum(log_numerator - log_denominator, 50.0)))
+@contextmanager
+def limited_effort(most: int) -> Iterator[list[int]]:
+    """Count evaluations of the likelihood within, so that no series takes for ever.
+
+    Gives the number that is left, in a list; below 0 searches end after their next step.
+    """
+    left = [most]
+    token = _LEFT.set(left)
+    try:
+        yield left
+    finally:
+        _LEFT.reset(token)
+
+
+def may_go_on() -> bool:
+    """Count one evaluation of the likelihood; False where searches should come to their end."""
+    left = _LEFT.get()
+    if left is None:
+        return True
+    left[0] -= 1
+    return left[0] >= 0
+
+
+def maximise(
+    problem: Problem,
+    start: Array,
+    *,
+    rounds: int = 6,
+    steps: int = 15,
+    tolerance: float = 1e-3,
+    whitening: Array | None = None,
+) -> tuple[Array, float]:
+    """Climb from one start; whiten again after each round until a round gains next to nothing.
+
+    Gives the parameters and their mean log-likelihood. A thousandth of a unit of log-likelihood
+    decides nothing, so `tolerance` is that; a smaller one is for digits that are to be compared.
+    Where a rate is imposed, the level of the orders is no coordinate: it follows from the others,
+    since a stiff and bent constraint would have to be followed in tiny steps. The first
+    `whitening` may be that of a neighbour (`whiten`).
+    """
+    here, n_rows = _coordinates(problem, np.asarray(start, dtype=np.float64)), problem.point.size
+    best = _evaluate(problem, here)[0]
+    # The first step of L-BFGS-B has length one: make that ten standard errors.
+    stride = 10.0 / np.sqrt(n_rows)
+    for number in range(rounds):
+        if number or whitening is None:
+            whitening = whiten(problem, here)
+        back, centre = stride * whitening, here
+
+        def whitened(z: Array, centre: Array = centre, back: Array = back) -> tuple[float, Array]:
+            may_go_on()  # counted; scipy ends a round after some steps by itself
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                value, gradient = _evaluate(problem, centre + back @ z)
+            if not (np.isfinite(value) and np.isfinite(gradient).all()):
+                return 1e10, np.zeros(z.size)
+            return value, back.T @ gradient
+
+        found = optimize.minimize(
+            whitened,
+            np.zeros(here.size),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": steps, "maxcor": 12, "ftol": tolerance / n_rows, "gtol": 1e-9},
+        )
+        gain = best - float(found.fun)
+        if gain > 0:
+            here, best = here + back @ found.x, float(found.fun)
+        elif found.nit <= 1 and stride > 0.01 / np.sqrt(n_rows):
+            stride *= 0.1  # the very first step went nowhere: a flat, bent direction
+            continue
+        if gain < 10.0 * tolerance / n_rows or not may_go_on():
+            break
+    parameters, _ = _parameters(problem, here)
+    return (start if parameters is None else parameters), -best
+
+
+def _coordinates(problem: Problem, parameters: Array) -> Array:
+    """Coordinates of a climb: all parameters, but the level of orders where a rate is imposed."""
+    if problem.rate is None or problem.model.policy == "absent":
+        return parameters
+    return np.delete(parameters, problem.model.slices["level"].start)
+
+
+def _parameters(problem: Problem, here: Array) -> tuple[Array | None, Array | None]:
+    """Parameters at some coordinates, and the slope of the level in these; None without a rate."""
+    if here.size == problem.model.size:
+        return here, None
+    model, place = problem.model, problem.model.slices["level"].start
+    assert problem.rate is not None
+    start = float(model.family.quantile(1.0 - problem.rate, 0.0))
+    found = model.at_rate(np.insert(here, place, start), problem.rate)
+    if found is None:
+        return None, None
+    slope = model.share_slopes(found)
+    return found, -np.delete(slope, place) / min(slope[place], -1e-300)
+
+
+def _evaluate(problem: Problem, here: Array) -> tuple[float, Array]:
+    """Objective and its gradient in the coordinates of a climb."""
+    parameters, along = _parameters(problem, here)
+    if parameters is None:  # no orders make the rate
+        return 1e10, np.zeros(here.size)
+    value, gradient = problem.objective(parameters)
+    if along is None:
+        return value, gradient
+    place = problem.model.slices["level"].start
+    return value, np.delete(gradient, place) + gradient[place] * along
+
+
+def whiten(problem: Problem, here: Array) -> Array:
+    """Inverse square root of the mean outer product of the rows' gradients, in coordinates."""
+    here = _coordinates(problem, here) if here.size == problem.model.size else here
+    parameters, along = _parameters(problem, here)
+    if parameters is None:
+        return np.eye(here.size)
+    n_rows, enough = problem.point.size, max(8000, 40 * here.size)  # more change nothing
+    part = problem
+    if n_rows >= 2 * enough:
+        part = problem.take(np.linspace(0, n_rows - 1, enough).astype(np.intp))
+    outer = part.information(parameters) / part.point.size
+    beyond = parameters != np.clip(parameters, *problem.model.bounds)
+    outer += np.diag(beyond.astype(np.float64))
+    if along is not None:
+        place = problem.model.slices["level"].start
+        turn = np.insert(np.eye(here.size), place, along, axis=0)
+        outer = turn.T @ outer @ turn
+    size = np.sqrt(np.maximum(np.diag(outer), 1e-12))
+    scaled = outer / size[:, None] / size + 1e-6 * np.eye(size.size)
+    if not np.isfinite(scaled).all():  # so far from the rows that no slope is a number
+        return np.eye(size.size)
+    try:
+        factor = linalg.cholesky(scaled, lower=True)
+    except linalg.LinAlgError:  # slopes so far apart that a square is below 0 by rounding
+        return np.diag(1.0 / size)
+    return np.asarray(linalg.solve_triangular(factor, np.diag(1.0 / size), lower=True).T)

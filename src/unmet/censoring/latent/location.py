@@ -7,9 +7,8 @@ the likelihood sees (`LocationBasis`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -20,17 +19,26 @@ from sklearn.base import clone
 from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Features
-from unmet.censoring import constants as tuned
-from unmet.censoring.latent.basis import Columns, least_squares
-from unmet.censoring.latent.families import normal_terms
-from unmet.censoring.latent.fitting import OrthogonalBasis
-from unmet.censoring.latent.selection import ScaleName, behind
+from unmet.censoring.latent.families import NORMAL
+from unmet.censoring.latent.likelihood import Problem, ScaleName, maximise, row_likelihood
+from unmet.censoring.latent.observed import Observed
+from unmet.censoring.latent.selection import WORTH, behind, first_start
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
 
 Folds: TypeAlias = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 """Rows to learn from, and rows held out; every row is held out once."""
-_MAX_BINS = 255  # scikit-learn's
+Mask: TypeAlias = NDArray[np.bool_]
+
+MAX_COLUMNS = 256
+"""With more columns the location is that of a ridge regression: p × p matrices would take over."""
+_MAX_TREES, _TREES_PER_LOOK = 300, 5
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> ThreadpoolController:
+    """Find the loaded libraries, scikit-learn's among them; once, for it takes milliseconds."""
+    return ThreadpoolController()
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -43,95 +51,75 @@ def one_thread() -> AbstractContextManager[Any]:
     return limit
 
 
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    """Find the loaded libraries, scikit-learn's among them; once, for it takes milliseconds."""
-    return ThreadpoolController()
-
-
-@dataclass(frozen=True)
-class Bins:
-    """Where a tree may split each column.
+def edges_of(features: Array) -> list[Array]:
+    """Where trees may split each column: between its values, or its quantiles where it has many.
 
     scikit-learn would look for these places in every fit, and slowly where rows have weights.
-
-    Attributes
-    ----------
-    edges : tuple of ndarray, one for each column
     """
+    edges = []
+    for column in features.T:
+        values = np.unique(column)
+        if values.size > 255:
+            quantiles = np.quantile(column, np.linspace(0.0, 1.0, 256)[1:-1])
+            edges.append(np.unique(quantiles))
+        else:
+            edges.append(np.asarray(0.5 * (values[1:] + values[:-1])))
+    return edges
 
-    edges: tuple[Array, ...]
 
-    @classmethod
-    def of(cls, features: Array) -> Bins:
-        """Between neighbouring values of a column, or between as many of its quantiles."""
-        edges = []
-        for column in features.T:
-            values = np.unique(column)
-            if values.size > _MAX_BINS:
-                levels = np.linspace(0.0, 1.0, _MAX_BINS + 1)[1:-1]
-                edges.append(np.unique(np.quantile(column, levels)))
-            else:
-                edges.append(np.asarray(0.5 * (values[1:] + values[:-1])))
-        return cls(tuple(edges))
+class Grown:
+    """A plane, or a constant, and boosted trees on what it leaves of a target."""
+
+    def __init__(
+        self,
+        edges: list[Array],
+        features: Array,
+        target: Array,
+        weight: Array,
+        count: int,
+        seed: int,
+        *,
+        plane: bool,
+    ) -> None:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+        from sklearn.linear_model import LinearRegression, Ridge
+
+        self.edges, self.plane, self.count = edges, None, count
+        self.constant = float(np.average(target, weights=weight))
+        if plane:
+            few = len(target) < 5 * features.shape[1] or features.shape[1] > MAX_COLUMNS
+            linear = Ridge(alpha=1.0) if few else LinearRegression()
+            self.plane = linear.fit(features, target, sample_weight=weight)
+        self.trees: Any = None
+        if count:
+            trees = HistGradientBoostingRegressor(
+                learning_rate=0.2,
+                max_iter=count,
+                max_leaf_nodes=6,
+                early_stopping=False,
+                random_state=seed,
+            )
+            left = target - self.straight(features)
+            equal = bool((weight == weight[0]).all())
+            self.trees = trees.fit(self.codes(features), left, None if equal else weight)
 
     def codes(self, features: Array) -> Array:
         """Give the number of the bin of each entry."""
         columns = zip(self.edges, features.T, strict=True)
         return np.column_stack([np.searchsorted(*each) for each in columns]).astype(np.float64)
 
-
-@dataclass(frozen=True)
-class Grown:
-    """A fitted plane with its trees, and what fits that had not seen a row say of it.
-
-    Attributes
-    ----------
-    bins : Bins
-    plane : fitted regressor or None
-        None where the trees stand on a constant.
-    trees : fitted regressor or None
-        None where rows held out ask for none.
-    n_trees : int
-    held_out : ndarray of shape (n_rows,)
-    straight : ndarray of shape (n_rows,)
-        The same of the plane, or of the constant, without trees.
-    constant : float
-        Instead of a plane.
-    """
-
-    bins: Bins
-    plane: Any
-    trees: Any
-    n_trees: int
-    held_out: Array
-    straight: Array
-    constant: float
-
-    def to_state(self) -> dict[str, Any]:
-        """Give what a saved model holds: nothing of the training rows."""
-        return {**vars(self), "held_out": np.empty(0), "straight": np.empty(0)}
+    def straight(self, features: Array) -> Array:
+        """Prediction without trees."""
+        if self.plane is None:
+            return np.full(features.shape[0], self.constant)
+        return np.asarray(self.plane.predict(features), dtype=float)
 
     def predict(self, features: Array) -> Array:
         """Prediction for any rows."""
-        value = _straight(self.plane, features, self.constant)
+        value = self.straight(features)
         if self.trees is None:
             return value
-        return np.asarray(value + self.trees.predict(self.bins.codes(features)))
-
-
-@dataclass(frozen=True)
-class Part:
-    """Rows to learn from."""
-
-    features: Array
-    codes: Array
-    target: Array
-    weight: Array
-
-    def take(self, index: NDArray[np.intp]) -> Part:
-        """Keep some rows."""
-        return Part(*(each[index] for each in vars(self).values()))
+        return np.asarray(value + self.trees.predict(self.codes(features)))
 
 
 def grow(
@@ -139,114 +127,42 @@ def grow(
     target: Array,
     weight: Array,
     folds: Folds,
-    bins: Bins,
+    seed: int,
     *,
-    most: int,
-    bends_only: bool = False,
-    seed: int = 0,
-) -> Grown:
-    """Fit a plane and trees to a target; `bends_only` leaves the plane out.
+    most: int = _MAX_TREES,
+    plane: bool = True,
+) -> tuple[Grown, Array, Array]:
+    """Fit a plane and trees to a target; give predictions of rows held out, with and without trees.
 
     Boosted trees alone need many steps for a slope, and a plane misses every bend; trees on what
     the plane leaves need few for either. Their number is where the mean squared error of rows held
     out is least.
-
-    Parameters
-    ----------
-    features, target, weight : ndarray
-    folds : Folds
-        Empty for a target without noise: then nothing is held out, and all trees are grown.
-    bins : Bins
-    most : int
-        Trees at most.
     """
-    rows, limit = Part(features, bins.codes(features), target, weight), most
-    stages = np.full((1 + most // tuned.TREES_PER_LOOK, target.size), np.nan)
+    stages, limit = np.full((1 + most // _TREES_PER_LOOK, target.size), np.nan), most
+    edges = edges_of(features)
     for number, (inside, outside) in enumerate(folds):
-        others, last = rows.take(outside), 0
-        for last, value in enumerate(_staged(rows.take(inside), others, limit, bends_only, seed)):
-            stages[last, outside] = value
-        stages[last + 1 :, outside] = stages[last, outside]
-        if number == 0:
-            best = int(np.argmin(_errors(stages[:, outside], others)))
-            limit = min(most, tuned.TREES_PER_LOOK * tuned.MORE_TREES * best + tuned.FURTHER_TREES)
-    best = int(np.argmin(_errors(stages, rows))) if folds else len(stages) - 1
-    plane, constant = _plane(rows, bends_only)
-    trees = _boosted(rows, plane, constant, tuned.TREES_PER_LOOK * best, seed) if best else None
-    return Grown(bins, plane, trees, tuned.TREES_PER_LOOK * best, stages[best], stages[0], constant)
+        part = features[inside], target[inside], weight[inside]
+        grown = Grown(edges, *part, limit, seed, plane=plane)
+        others = features[outside]
+        stages[:, outside] = grown.straight(others)
+        staged = grown.trees.staged_predict(grown.codes(others)) if limit else ()
+        for count, value in enumerate(staged, 1):
+            if count % _TREES_PER_LOOK == 0:
+                stages[count // _TREES_PER_LOOK :, outside] = stages[0, outside] + value
+        if number == 0:  # the others may need twice as many, and some more
+            error = (stages[:, outside] - target[outside]) ** 2 @ weight[outside]
+            limit = min(most, 2 * _TREES_PER_LOOK * int(np.argmin(error)) + 20)
+    best = int(np.argmin((stages - target) ** 2 @ weight))
+    found = Grown(edges, features, target, weight, _TREES_PER_LOOK * best, seed, plane=plane)
+    return found, stages[best], stages[0]
 
 
-def grow_again(
-    features: Array, target: Array, weight: Array, folds: Folds, grown: Grown, seed: int = 0
-) -> Array:
-    """Predictions of rows held out, for another target, by as many trees as were grown before."""
-    rows = Part(features, grown.bins.codes(features), target, weight)
-    found = np.empty(target.size)
-    for inside, outside in folds:
-        parts = rows.take(inside), rows.take(outside)
-        for value in _staged(*parts, grown.n_trees, grown.plane is None, seed):
-            found[outside] = value
-    return found
-
-
-def _staged(rows: Part, others: Part, most: int, bends_only: bool, seed: int) -> Iterator[Array]:
-    """Predictions of other rows by the plane, and after every few trees."""
-    plane, constant = _plane(rows, bends_only)
-    base = _straight(plane, others.features, constant)
-    yield base
-    if not most:
-        return
-    trees = _boosted(rows, plane, constant, most, seed)
-    for number, value in enumerate(trees.staged_predict(others.codes), 1):
-        if number % tuned.TREES_PER_LOOK == 0:
-            yield base + value
-
-
-def _errors(stages: Array, rows: Part) -> Array:
-    return np.asarray((stages - rows.target) ** 2 @ rows.weight)
-
-
-def _boosted(rows: Part, plane: Any, constant: float, count: int, seed: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    left = rows.target - _straight(plane, rows.features, constant)
-    trees = HistGradientBoostingRegressor(
-        learning_rate=tuned.TREE_RATE,
-        max_iter=count,
-        max_leaf_nodes=tuned.TREE_LEAVES,
-        max_bins=_MAX_BINS,
-        early_stopping=False,
-        random_state=seed,
-    )
-    equal = bool((rows.weight == rows.weight[0]).all())
-    return trees.fit(rows.codes, left, sample_weight=None if equal else rows.weight)
-
-
-def _plane(rows: Part, bends_only: bool) -> tuple[Any, float]:
-    """Least squares, ridged where rows are few; or the mean."""
-    from sklearn.linear_model import LinearRegression, Ridge
-
-    if bends_only:
-        return None, float(np.average(rows.target, weights=rows.weight))
-    n_rows, n_columns = rows.features.shape
-    few = n_rows < tuned.MIN_ROWS_PER_COLUMN * n_columns or n_columns > tuned.MAX_COLUMNS
-    plane = Ridge(alpha=1.0) if few else LinearRegression()
-    return plane.fit(rows.features, rows.target, sample_weight=rows.weight), 0.0
-
-
-def _straight(plane: Any, features: Array, constant: float) -> Array:
-    if plane is None:
-        return np.full(features.shape[0], constant)
-    return np.asarray(plane.predict(features), dtype=float)
-
-
-@dataclass(frozen=True)
 class Location:
     """Columns that stand for the features.
 
     Attributes
     ----------
-    levels : tuple of fitted regressors
+    levels : list of fitted regressors
         The first follows the observations; further ones the truth, where it is known which rows are
         censored, and the orders, where ties show them.
     spread : fitted regressor or None
@@ -260,11 +176,10 @@ class Location:
         Share of a plane's squared error, on rows held out, that the trees take away.
     """
 
-    levels: tuple[Any, ...]
-    spread: Grown | None
-    least: float
-    held_out: Array
-    gain: float = 0.0
+    def __init__(self, levels: list[Any], columns: list[Array], gain: float = 0.0) -> None:
+        self.levels, self.held_out, self.gain = levels, np.column_stack(columns), gain
+        self.spread: Grown | None = None
+        self.least = 0.0
 
     @property
     def grown(self) -> bool:
@@ -278,8 +193,7 @@ class Location:
     def columns(self, features: Features) -> Array:
         """Columns of any rows."""
         if not self.grown:
-            (given,) = self.levels
-            return np.asarray(given.predict(features), dtype=float).reshape(-1, 1)
+            return np.asarray(self.levels[0].predict(features), dtype=float).reshape(-1, 1)
         rows = dense(features)
         with one_thread():
             values = [each.predict(rows) for each in self.levels]
@@ -299,18 +213,12 @@ def looks_for_bends(setting: Any, estimator: Any) -> bool:
     return setting == "trees" or (setting == "auto" and bends)
 
 
-def affordable(sample: Rows) -> bool:
-    """Whether there are rows enough for trees, and a table that can be written out."""
-    n_rows, n_columns = sample.features.shape
-    return bool(n_rows >= tuned.MIN_FOR_TREES and n_rows * n_columns <= tuned.MAX_CELLS)
-
-
 def find_location(
     sample: Rows,
     setting: Any,
     estimator: Any,
     seed: int,
-    censored: NDArray[np.bool_] | None = None,
+    censored: Mask | None = None,
     order: Array | None = None,
 ) -> Location | None:
     """Decide what stands for the features; None where they do so themselves.
@@ -329,88 +237,56 @@ def find_location(
     """
     if setting is not None and not (isinstance(setting, str) and setting in ("auto", "trees")):
         return _given(sample, setting, seed)
-    if not affordable(sample) or not looks_for_bends(setting, estimator):
+    n_rows, n_columns = sample.features.shape
+    # fewer rows cannot tell a bend from noise, and trees need every number of a sparse table
+    if not looks_for_bends(setting, estimator) or n_rows < 150 or n_rows * n_columns > 100_000_000:
         return None
     with one_thread():
+        if sample.limits is not None:
+            return _grown_on_limits(sample, seed)
         return _grown(sample, seed, censored, order)
 
 
-def _grown(
-    sample: Rows, seed: int, censored: NDArray[np.bool_] | None, order: Array | None
-) -> Location | None:
-    """Boosted trees, if they explain rows held out clearly better than a plane does."""
+def _folds(n_rows: int, count: int, seed: int) -> Folds:
     from sklearn.model_selection import KFold
 
+    return list(KFold(count, shuffle=True, random_state=seed).split(np.empty(n_rows)))
+
+
+def _grown(sample: Rows, seed: int, censored: Mask | None, order: Array | None) -> Location | None:
+    """Boosted trees, if they explain rows held out clearly better than a plane does."""
+    from sklearn.tree import DecisionTreeRegressor
+
     features, weight, observed = dense(sample.features), sample.weight, sample.observation
-    few = sample.n_rows < tuned.SMALL_SAMPLE and censored is None
-    n_folds = tuned.MORE_TREE_FOLDS if few else tuned.TREE_FOLDS
-    folds = list(KFold(n_folds, shuffle=True, random_state=seed).split(features))
-    bins = Bins.of(features)
-    level = grow(features, observed, weight, folds, bins, most=tuned.MAX_TREES, seed=seed)
-    straight, bent = ((observed - each) ** 2 for each in (level.straight, level.held_out))
+    # of few rows none can be spared if a point mass must still be seen
+    few = sample.n_rows < 2000 and censored is None
+    folds = _folds(sample.n_rows, 8 if few else 4, seed)
+    level, held_out, plane = grow(features, observed, weight, folds, seed)
+    straight, bent = (observed - plane) ** 2, (observed - held_out) ** 2
     gain, error = behind(straight, bent, weight)
     share = gain / max(float(np.average(straight, weights=weight)), 1e-300)
-    if gain <= tuned.CLEARLY * error or share <= tuned.LEAST_GAIN:
+    if gain <= 3.0 * error or share <= 0.01:
         return None
     levels: list[Any] = [level]
+    columns = [held_out]
     if censored is not None and censored.any():
-        levels.append(_of_truth(features, observed, weight, folds, level, censored, seed))
-    columns = [each.held_out for each in levels]
-    if order is not None:
-        levels.append(StockOf.learn(features, order, bins, seed))
-        columns.append(levels[-1].predict(features))
-    away = np.abs(observed - level.held_out)
-    least = tuned.LEAST_TREE_SPREAD * float(np.average(away, weights=weight))
-    most = tuned.MAX_SPREAD_TREES
-    spread = grow(features, away, weight, folds, bins, most=most, bends_only=True, seed=seed)
+        told = features, observed, weight, folds, held_out, censored, seed
+        truth, of_truth = _of_truth(*told, level.count)
+        levels.append(truth)
+        columns.append(of_truth)
+    if order is not None:  # of the same features those orders, otherwise of the nearest
+        some = np.flatnonzero(~np.isnan(order))
+        stock = DecisionTreeRegressor(random_state=seed).fit(features[some], order[some])
+        levels.append(stock)
+        columns.append(stock.predict(features))
+    location = Location(levels, columns, share)
+    away = np.abs(observed - held_out)
+    spread, far, _ = grow(features, away, weight, folds, seed, most=60, plane=False)
     if spread.trees is not None:
-        columns.append(np.log(np.maximum(spread.held_out, least)))
-    followed = None if spread.trees is None else spread
-    return Location(tuple(levels), followed, least, np.column_stack(columns), share)
-
-
-@dataclass(frozen=True)
-class StockOf:
-    """Orders of any rows: those of the same features, otherwise what trees make of them.
-
-    Attributes
-    ----------
-    table : dict from the bytes of a row of features to its order
-    trees : fitted regressor
-    """
-
-    table: dict[bytes, float]
-    trees: Any
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Turn the table into two arrays: not every format has keys of bytes."""
-        rows = np.frombuffer(b"".join(self.table)).reshape(len(self.table), -1)
-        return {"rows": rows, "order": np.array(list(self.table.values())), "trees": self.trees}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        table = dict(zip(_keys(state["rows"]), state["order"].tolist(), strict=True))
-        vars(self).update(table=table, trees=state["trees"])
-
-    @classmethod
-    def learn(cls, features: Array, order: Array, bins: Bins, seed: int) -> StockOf:
-        """Read the table off rows whose order is known."""
-        known = np.flatnonzero(~np.isnan(order))
-        rows, stock = features[known], order[known]
-        trees = grow(rows, stock, np.ones(stock.size), (), bins, most=tuned.MAX_TREES, seed=seed)
-        return cls(dict(zip(_keys(rows), stock.tolist(), strict=True)), trees)
-
-    def predict(self, features: Array) -> Array:
-        """Order of each row."""
-        found = np.array([self.table.get(key, np.nan) for key in _keys(features)])
-        missing = np.isnan(found)
-        if missing.any():
-            found[missing] = self.trees.predict(features[missing])
-        return found
-
-
-def _keys(features: Array) -> list[bytes]:
-    rows = np.ascontiguousarray(features, dtype=float) + 0.0  # there are two zeros
-    return [row.tobytes() for row in rows]
+        location.spread, location.least = spread, 0.2 * float(np.average(away, weights=weight))
+        logs = np.log(np.maximum(far, location.least))
+        location.held_out = np.column_stack([location.held_out, logs])
+    return location
 
 
 def _of_truth(
@@ -418,47 +294,39 @@ def _of_truth(
     observed: Array,
     weight: Array,
     folds: Folds,
-    level: Grown,
-    censored: NDArray[np.bool_],
+    location: Array,
+    censored: Mask,
     seed: int,
-) -> Grown:
+    count: int,
+) -> tuple[Grown, Array]:
     """Trees that follow the truth: censored regression with normal noise, by Newton's steps.
 
     The log-likelihood of a censored row is log S(u), u = (s − location) / scale, with slope λ/scale
     in the location and curvature −λ(λ − u)/scale², λ the hazard. So each step fits a working
-    response with these weights, a seen row being its own response with weight one.
+    response with these weights, a seen row being its own response with weight one; the first steps
+    by at most as many trees as follow the observations (`count`).
     """
-    location = level.held_out
     scale = float(np.sqrt(np.average((observed - location) ** 2, weights=weight)))
-    for step in range(tuned.TREE_ROUNDS):
+    for most in (count, count, _MAX_TREES):
         u = (observed - location) / scale
-        hazard = normal_terms(u).hazard
-        curvature = np.clip(hazard * (hazard - u), tuned.LEAST_CURVATURE, 1.0)
+        hazard = NORMAL.hazard(u)
+        curvature = np.clip(hazard * (hazard - u), 0.02, 1.0)
         response = np.where(censored, location + scale * hazard / curvature, observed)
         counts = weight * np.where(censored, curvature, 1.0)
         counts = counts / counts.mean()
-        if step < tuned.TREE_ROUNDS - 1:
-            location = grow_again(features, response, counts, folds, level, seed)
-            scale = _scale(observed, location, scale, censored, weight)
-    most = tuned.MAX_TREES
-    return grow(features, response, counts, folds, level.bins, most=most, seed=seed)
-
-
-def _scale(
-    observed: Array, location: Array, scale: float, censored: NDArray[np.bool_], weight: Array
-) -> float:
-    """One step of expectation and maximisation for the scale."""
-    u = (observed - location) / scale
-    # of a normal truth beyond u the mean square is 1 + uλ
-    square = np.where(censored, 1.0 + u * normal_terms(u).hazard, u * u)
-    return scale * float(np.sqrt(np.average(square, weights=weight)))
+        grown, location, _ = grow(features, response, counts, folds, seed, most=most)
+        u = (observed - location) / scale
+        # of a normal truth beyond u the mean square is 1 + uλ: a step of expectation-maximisation
+        square = np.where(censored, 1.0 + u * NORMAL.hazard(u), u * u)
+        scale *= float(np.sqrt(np.average(square, weights=weight)))
+    return grown, location
 
 
 def _given(sample: Rows, regressor: Any, seed: int) -> Location:
     """Fit a copy on all rows; the training rows get predictions of fits that had not seen them."""
-    from sklearn.model_selection import KFold, cross_val_predict
+    from sklearn.model_selection import cross_val_predict
 
-    folds = KFold(5, shuffle=True, random_state=seed)
+    folds = _folds(sample.n_rows, 5, seed)
     try:
         found = cross_val_predict(clone(regressor), sample.features, sample.observation, cv=folds)
         fitted = clone(regressor).fit(sample.features, sample.observation)
@@ -468,7 +336,48 @@ def _given(sample: Rows, regressor: Any, seed: int) -> Location:
             "location must be a scikit-learn regressor that can learn from these rows, 'auto', "
             f"'trees' or None, got {regressor!r}: {why}."
         ) from error
-    return Location((fitted,), None, 0.0, np.asarray(found, dtype=float).reshape(-1, 1))
+    return Location([fitted], [np.asarray(found, dtype=float)])
+
+
+def _grown_on_limits(sample: Rows, seed: int) -> Location | None:
+    """Trees that follow a truth of which only limits are known, if these explain rows better.
+
+    Trees cannot be grown on observations here, for a price that was asked is no truth. They are
+    grown on what a normal distribution makes of the limits, step by step: with ℓ the
+    log-probability of a row's limits, each step fits the working response location − ℓ'/ℓ'' with
+    weight −ℓ''.
+    """
+    features, weight, folds = dense(sample.features), sample.weight, _folds(sample.n_rows, 4, seed)
+    observed = Observed.of(sample)
+
+    def normal(columns: Array) -> tuple[Array, float, Array, Problem]:
+        """Location, scale and scores of the rows by the likeliest normal distribution."""
+        basis = LocationBasis.of(columns, columns[:, 0], weight).basis(columns)
+        told = {"constant": np.empty((weight.size, 0))}
+        rows = Observed(**{**vars(observed), "basis": basis, "scale_bases": told})
+        problem = rows.problem(rows.model(NORMAL))
+        parameters, _ = maximise(problem, first_start(problem))
+        _, location, log_scale = problem.residual(parameters)
+        return location, float(np.exp(log_scale[0])), problem.values(parameters), problem
+
+    def slope(at: Array, scale: float, problem: Problem) -> Array:
+        logs = np.full(at.size, np.log(scale))
+        return row_likelihood(NORMAL, 0.0, None, at, logs, problem.kind, problem.width)[1]
+
+    location, scale, straight, problem = normal(features)
+    for _ in range(2):
+        u, step = (problem.point - location) / scale, 1e-4
+        second = slope(u - step, scale, problem) - slope(u + step, scale, problem)
+        curvature = np.clip(second / (2.0 * step), 0.05, 1.0)
+        response = location - scale * slope(u, scale, problem) / curvature
+        counts = weight * curvature / np.average(curvature, weights=weight)
+        grown, held_out, _ = grow(features, response, counts, folds, seed, most=200)
+        location, scale, bent, problem = normal(held_out[:, None])
+    gain, error = behind(bent, straight, weight)
+    # the plane has seen the rows that it is scored on, and is favoured by that
+    if gain <= 3.0 * error or gain * weight.size <= WORTH:
+        return None
+    return Location([grown], [held_out])
 
 
 def dense(features: Features) -> Array:
@@ -476,61 +385,90 @@ def dense(features: Features) -> Array:
     return np.asarray(features.toarray() if sparse.issparse(features) else features)
 
 
-@dataclass(frozen=True)
 class LocationBasis:
-    """How features become those of location and scale.
+    """A constant and an orthogonal basis of what the features span, or of what stands for them.
 
     Attributes
     ----------
-    orthogonal : OrthogonalBasis
-    location : Location or None
-        What stands for the features.
+    mean : ndarray of shape (n_features,)
+    turn : ndarray of shape (n_features, n_basis - 1)
+        Centred features times this are uncorrelated and of mean square one on the training rows.
+    stretch : ndarray of shape (n_basis - 1,)
+        Sum of squared slopes of the standardised features that one unit of a basis slope is: what a
+        ridge on these must charge.
     level_line : ndarray of shape (n_basis,)
         Least-squares fit of the observations in the basis: the level that the scale may follow.
     level_least, level_mean, level_size : float
         Its smallest sensible value, and mean and deviation of its logarithm.
+    location : Location or None
+        What stands for the features.
     """
 
-    orthogonal: OrthogonalBasis
-    location: Location | None
+    mean: Array
+    turn: Array
+    stretch: Array
     level_line: Array
     level_least: float
     level_mean: float
     level_size: float
+    location: Location | None = None
 
     @classmethod
-    def of(
-        cls, sample: Rows, location: Location | None, random_state: int, *, shrinks: bool = False
-    ) -> tuple[LocationBasis, Columns]:
+    def of(cls, features: Features, observation: Array, weight: Array) -> LocationBasis:
+        """Read a basis off the training rows."""
+        found, share = cls(), weight / weight.sum()
+        found.mean = np.asarray(share @ features)
+        second = features.T @ (sparse.diags_array(share) @ features)
+        second = np.asarray(second.todense() if sparse.issparse(second) else second)
+        covariance = second - np.outer(found.mean, found.mean)
+        size = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        # A column counts as constant when its spread is rounding beside its size.
+        moves = size > 1e-7 * np.sqrt(np.maximum(np.diag(second), 1e-300))
+        size = np.where(moves, size, 1.0)
+        scaled = covariance / size[:, None] / size * np.outer(moves, moves)
+        values, vectors = np.linalg.eigh(scaled)
+        kept = values > 1e-9 * max(float(values[-1]), 1e-300) if values.size else values > 0
+        turn = vectors[:, kept] / np.sqrt(values[kept]) / size[:, None]
+        found.turn, found.stretch = turn * moves[:, None], 1.0 / values[kept]
+        basis = found._turned(features)
+        root = np.sqrt(weight)
+        line = np.linalg.lstsq(basis * root[:, None], observation * root, rcond=None)[0]
+        found.level_line = np.asarray(line, dtype=np.float64)
+        level = basis @ found.level_line
+        found.level_least = 0.02 * float(np.mean(np.abs(level))) or 1.0
+        logs = np.log(np.maximum(level, found.level_least))
+        found.level_mean, found.level_size = float(np.mean(logs)), float(np.std(logs)) or 1.0
+        return found
+
+    @classmethod
+    def learn(
+        cls, sample: Rows, location: Location | None, seed: int, *, shrinks: bool
+    ) -> tuple[LocationBasis, Array]:
         """Learn from a sample; also gives its basis. Slopes that are shrunk need fewer rows."""
-        weight, features = sample.weight, sample.features
-        few = not shrinks and sample.n_rows < tuned.MIN_ROWS_PER_COLUMN * features.shape[1]
-        if location is None and (features.shape[1] > tuned.MAX_COLUMNS or few):
+        n_columns = sample.features.shape[1]
+        few = not shrinks and sample.n_rows < 5 * n_columns  # held-out rows could tell nothing
+        if location is None and (n_columns > MAX_COLUMNS or few):
             from sklearn.linear_model import Ridge
 
-            location = find_location(sample, Ridge(alpha=1.0), None, random_state)
-        if location is not None:
-            features = location.held_out
-        orthogonal = OrthogonalBasis.of(features, weight)
-        basis = orthogonal.columns(features)
-        line = least_squares(basis, sample.observation, weight)
-        level = basis @ line
-        least = 0.02 * float(np.mean(np.abs(level))) or 1.0
-        logs = np.log(np.maximum(level, least))
-        size = float(np.std(logs)) or 1.0
-        return cls(orthogonal, location, line, least, float(np.mean(logs)), size), basis
+            location = _given(sample, Ridge(alpha=1.0), seed)
+        features = sample.features if location is None else location.held_out
+        found = cls.of(features, sample.observation, sample.weight)
+        found.location = location
+        return found, found._turned(features)
 
     def basis(self, features: Features) -> Array:
         """Location features of any rows."""
-        if self.location is not None:
-            features = self.location.columns(features)
-        return self.orthogonal.basis(features)
+        return self._turned(features if self.location is None else self.location.columns(features))
 
-    def scale_basis(self, basis: Columns, name: ScaleName) -> Columns:
+    def _turned(self, features: Features) -> Array:
+        columns = features @ self.turn - self.mean @ self.turn
+        return np.column_stack([np.ones(columns.shape[0]), columns])
+
+    def scale_basis(self, basis: Array, name: ScaleName) -> Array:
         """Scale features of any rows."""
         if name == "constant":
             return np.empty((basis.shape[0], 0))
         if name == "features":
             return basis[:, 1:]
         logs = np.log(np.maximum(basis @ self.level_line, self.level_least))
-        return ((logs - self.level_mean) / self.level_size)[:, None]
+        return np.asarray((logs - self.level_mean) / self.level_size)[:, None]

@@ -1,21 +1,20 @@
 """What can be read off the observations themselves, and what a user may ask of them.
 
-Units, lattice, floor and known rows (`Observed`); which rows a latent model can learn from; rates,
-families and order policies as users write them.
+Units, lattice, floor and known rows, in the space of each family (`Observed`); which rows a latent
+model can learn from; rates, families and order policies as users write them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unmet.arrays import Array, Limits
-from unmet.censoring import constants as tuned
 from unmet.censoring.latent.families import FAMILIES, Family, Space
-from unmet.censoring.latent.fitting import Policy
 from unmet.censoring.latent.likelihood import (
     BELOW,
     BETWEEN,
@@ -23,68 +22,88 @@ from unmet.censoring.latent.likelihood import (
     FLOOR,
     SEEN,
     UNKNOWN,
-    RowKinds,
+    LatentModel,
+    LinkName,
+    Policy,
+    Problem,
+    ScaleName,
 )
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
 from unmet.validation import Number, refusal
 
-_LOG_TWO = float(np.log(2.0))
-
 
 @dataclass(frozen=True)
 class Observed:
-    """Observations in units of their spread, and what is known of each row.
+    """Rows as all candidate models must explain them.
 
     Attributes
     ----------
-    observation : ndarray of shape (n_rows,)
-        As given.
+    observation, weight : ndarray of shape (n_rows,)
+        As given; of limits their middle.
+    kind : ndarray of int
+        UNKNOWN, CENSORED, SEEN, FLOOR, BELOW or BETWEEN.
     unit : float
-        Their standard deviation; of limits that are all the same, their size.
+        Standard deviation of the observations; of limits that are all the same, their size.
     lattice : float
         Observations are multiples of it; 0 where of nothing.
     floor : float or None
         Lowest observation where many rows share it: the truth may lie below (no negative sales).
-    kind : ndarray of int
-        UNKNOWN, CENSORED, SEEN, FLOOR, BELOW or BETWEEN.
     limits : Limits or None
         Of the truths, where they say more than flags.
+    basis : ndarray of shape (n_rows, n_basis)
+        Features of the location, a constant first.
+    order_basis : ndarray of shape (n_rows, 2) or None
+        A constant and the orders, where these are known.
+    scale_bases : dict of ndarray
+        Features of the scale, by name of the pattern.
+    known : bool
+        Whether for every row it is known if it is censored: then orders need no model.
+    rate : float or None
+        A share sold out that is imposed.
     """
 
     observation: Array
-    unit: float
-    lattice: float
-    floor: float | None
+    weight: Array
     kind: Array
+    unit: float
+    lattice: float = 0.0
+    floor: float | None = None
     limits: Limits | None = None
+    basis: Array = field(default_factory=lambda: np.empty((0, 1)))
+    order_basis: Array | None = None
+    scale_bases: dict[ScaleName, Array] = field(default_factory=dict)
+    known: bool = False
+    rate: float | None = None
 
     @classmethod
-    def within(cls, limits: Limits) -> Observed:
-        """Look at limits of the truth: their lattice and their ties say nothing of it."""
-        names = limits.kinds
-        kind = np.full(names.size, BETWEEN)
-        for name, number in (("exact", SEEN), ("right", CENSORED), ("left", BELOW)):
-            kind[names == name] = number
-        middle = midpoints(limits)
-        # a price that never varied has no spread of its own
-        unit = float(np.std(middle)) or float(np.abs(middle).mean()) or 1.0
-        return cls(middle, unit, 0.0, None, kind, limits)
-
-    @classmethod
-    def of(cls, observation: Array, censored: Array | None) -> Observed:
-        """Look at the observations."""
-        kind = np.full(observation.size, UNKNOWN)
-        if censored is not None:
-            kind[censored == 1] = CENSORED
-            kind[censored == 0] = SEEN
-        lowest = float(observation.min())
-        at_lowest = observation == lowest
-        floor = lowest if at_lowest.sum() > max(5, 0.01 * observation.size) else None
+    def of(cls, sample: Rows) -> Observed:
+        """Look at what is known of the rows of a sample."""
+        observed, weight, known = sample.observation, sample.weight, sample.all_known
+        if sample.limits is not None:  # their lattice and their ties say nothing of the truth
+            names = sample.limits.kinds
+            kind = np.full(names.size, BETWEEN)
+            for name, number in (("exact", SEEN), ("right", CENSORED), ("left", BELOW)):
+                kind[names == name] = number
+            middle = midpoints(sample.limits)
+            # a price that never varied has no spread of its own
+            unit = float(np.std(middle)) or float(np.abs(middle).mean()) or 1.0
+            return cls(middle, weight, kind, unit, limits=sample.limits, known=known)
+        kind = np.full(observed.size, UNKNOWN)
+        if sample.censored is not None:
+            kind[sample.censored == 1], kind[sample.censored == 0] = CENSORED, SEEN
+        lowest = float(observed.min())
+        at_lowest = observed == lowest
+        floor = lowest if at_lowest.sum() > max(5, 0.01 * observed.size) else None
         if floor is not None:
             kind[at_lowest & (kind != CENSORED)] = FLOOR
-        unit, lattice = float(np.std(observation)), find_lattice(observation)
-        return cls(observation, unit, lattice, floor, kind)
+        unit, lattice = float(np.std(observed)), find_lattice(observed)
+        return cls(observed, weight, kind, unit, lattice, floor, known=known)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.weight.size
 
     @property
     def positive(self) -> bool:
@@ -101,59 +120,146 @@ class Observed:
             return False
         return self.lattice >= 1.0 and self.lattice % 1.0 == 0 and self.observation.min() >= 0
 
-    def unit_of(self, space: Space) -> float:
-        """Give the unit in which a family sees the observations: a lattice step for counts."""
-        return self.lattice if space == "counts" else self.unit
+    def take(self, index: NDArray[np.intp]) -> Observed:
+        """Keep some rows; units stay those of all."""
+        weight = self.weight[index]
+        return replace(
+            self,
+            observation=self.observation[index],
+            weight=weight / weight.mean(),
+            kind=self.kind[index],
+            limits=None if self.limits is None else self.limits.take(index),
+            basis=self.basis[index],
+            order_basis=None if self.order_basis is None else self.order_basis[index],
+            scale_bases={name: each[index] for name, each in self.scale_bases.items()},
+        )
+
+    def few(self, enough: int) -> Observed | None:
+        """So many rows; None where all are not twice as many.
+
+        They are drawn at random: every third row would miss weekdays or items.
+        """
+        if self.n_rows < 2 * enough:
+            return None
+        drawn = np.random.default_rng(0).choice(self.n_rows, enough, replace=False)
+        return self.take(np.sort(drawn))
+
+    def without_rows(self) -> Observed:
+        """Give what a saved model keeps: units, and no row."""
+        nothing = np.empty(0)
+        limits = None if self.limits is None else Limits(nothing, nothing)
+        return Observed(
+            nothing,
+            nothing,
+            nothing,
+            self.unit,
+            self.lattice,
+            self.floor,
+            limits,
+            known=self.known,
+            rate=self.rate,
+        )
 
     def point(self, space: Space) -> Array:
         """Observations in the space of a family; of limits the lower, or the only one."""
         if self.limits is not None:
             low = np.where(self.kind == BELOW, self.limits.upper, self.limits.lower)
-            return self._in_space(space, low)
+            return into(space, low, self.unit)
         if space == "counts":
             return np.round(self.observation / self.lattice)
         value = self.observation
         if self.floor is not None:
             # half a step above its rows, so that rounding is allowed for
             value = np.where(self.kind == FLOOR, self.floor + 0.5 * self.lattice, value)
-        if space != "log":
-            return self._in_space(space, value)
-        least = float(self.observation[self.observation > 0].min())
-        bottom = 0.5 * least if self.floor == 0.0 and not self.lattice else 1e-300
-        return np.log(np.maximum(value, bottom) / self.unit)
+        if space == "log" and self.floor == 0.0 and not self.lattice:
+            value = np.maximum(value, 0.5 * float(self.observation[self.observation > 0].min()))
+        return into(space, value, self.unit)
 
-    def jacobian(self, space: Space, density: Array) -> Array:
+    def jacobian(self, model: LatentModel) -> Array:
         """Log-derivative of the point in the observation, for the rows that enter by density."""
-        if space == "counts":  # a probability, spread over one step
-            return np.asarray(-np.log(self.lattice) * density)
-        if space == "linear":
-            return np.asarray(-np.log(self.unit) * density)
-        if space == "root":  # nothing is flatter than half a step, or a thousandth of the unit
+        by_chance = np.isin(self.kind, (FLOOR, BELOW, BETWEEN))
+        if model.policy == "absent":
+            by_chance = by_chance | (self.kind == CENSORED)
+        space = model.family.space
+        if space in ("counts", "linear"):  # of a count, a probability spread over one step
+            found: Array | float = -np.log(model.unit)
+        elif space == "root":  # nothing is flatter than half a step, or a thousandth of the unit
             least = max(0.5 * self.lattice, 1e-3 * self.unit)
-            steep = 0.5 * np.log(np.maximum(self.observation, least) * self.unit)
-            return np.where(density > 0, -_LOG_TWO - steep, 0.0)
-        return np.where(density > 0, -np.log(np.maximum(self.observation, 1e-300)), 0.0)
+            found = -np.log(2.0) - 0.5 * np.log(np.maximum(self.observation, least) * self.unit)
+        else:
+            found = -np.log(np.maximum(self.observation, 1e-300))
+        return np.where(by_chance, 0.0, found)
 
-    def rows_in(self, space: Space) -> RowKinds:
-        """Give the kinds of rows, with the distance of two limits in the space of a family."""
-        if self.limits is None or not (self.kind == BETWEEN).any():
-            return RowKinds.of(self.kind)
-        top = np.where(self.kind == BETWEEN, self.limits.upper, 0.0)
-        return RowKinds.of(self.kind, self._in_space(space, top) - self.point(space))
+    def model(
+        self,
+        family: Family,
+        policy: Policy = "absent",
+        scale: ScaleName = "constant",
+        link: LinkName = "linear",
+        *,
+        on_orders: bool = False,
+    ) -> LatentModel:
+        """Set up a candidate model of these rows."""
+        basis = self.order_basis if on_orders else self.basis
+        assert basis is not None
+        mean = float(np.mean(self.observation))
+        unit = self.lattice if family.space == "counts" else self.unit
+        # a narrow spike can be laid through as many rows as there are parameters, which proves
+        # nothing; probabilities of counts are at most one, so no spike can be narrow
+        least_spread = 0.01 if family.space == "counts" else 0.05
+        if self.lattice and family.space != "counts":
+            # rounding alone spreads orders by about a third of a step
+            size = self.unit if family.space == "linear" else mean
+            least_spread = max(least_spread, 0.3 * self.lattice / size)
+        return LatentModel(
+            family,
+            policy,
+            scale,
+            link,
+            on_orders,
+            basis.shape[1],
+            self.scale_bases[scale].shape[1],
+            softness=0.05 * mean / unit if link == "additive" else 0.0,
+            least_spread=least_spread,
+            unit=unit,
+        )
 
-    def _in_space(self, space: Space, value: Array) -> Array:
-        if space == "linear":
-            return value / self.unit
-        if space == "root":
-            return np.sqrt(np.maximum(value, 0.0) / self.unit)
-        return np.log(np.maximum(value, 1e-300) / self.unit)
+    def problem(self, model: LatentModel) -> Problem:
+        """Join a candidate model with the rows."""
+        basis = self.order_basis if model.on_orders else self.basis
+        assert basis is not None
+        point, width = self.point(model.family.space), None
+        if self.limits is not None and (self.kind == BETWEEN).any():
+            top = np.where(self.kind == BETWEEN, self.limits.upper, 0.0)
+            width = into(model.family.space, top, self.unit) - point
+        return Problem(
+            model,
+            basis,
+            self.scale_bases[model.scale],
+            point,
+            self.kind,
+            self.weight,
+            width,
+            self.rate,
+        )
 
 
-def observe(sample: Rows) -> Observed:
-    """Look at what is known of the rows of a sample."""
-    if sample.limits is not None:
-        return Observed.within(sample.limits)
-    return Observed.of(sample.observation, sample.censored)
+def into(space: Space, value: Array, unit: float) -> Array:
+    """Observations in the space of a family."""
+    if space in ("linear", "counts"):
+        return value / unit
+    if space == "root":
+        return np.sqrt(np.maximum(value, 0.0) / unit)
+    return np.log(np.maximum(value, 1e-300) / unit)
+
+
+def back(space: Space, point: Array, unit: float) -> Array:
+    """Points of the space of a family as observations."""
+    if space == "log":
+        point = np.exp(np.minimum(point, 600.0))
+    elif space == "root":
+        point = np.maximum(point, 0.0) ** 2
+    return np.asarray(point * unit)
 
 
 def midpoints(limits: Limits) -> Array:
@@ -177,21 +283,12 @@ def find_lattice(observation: Array) -> float:
     return 0.0
 
 
-def mostly_known(sample: Rows, notes: list[str]) -> Rows:
-    """Leave out the few rows of which nothing is known, so that orders need no model."""
-    if sample.censored is None:
-        return sample
-    known = ~np.isnan(sample.censored)
-    share = float(known.mean())
-    both = (sample.censored == 1).any() and (sample.censored == 0).any()
-    if share == 1.0 or share < tuned.MOSTLY_KNOWN or not both:
-        return sample
-    notes.append(f"{(~known).sum():,} rows of which nothing is known were left out.")
-    return sample.take(np.flatnonzero(known))
-
-
 def usable(sample: Rows, notes: list[str]) -> Rows:
-    """Rows of whose truth something is known; what no likelihood can explain is refused."""
+    """Rows of whose truth something is known; what no likelihood can explain is refused.
+
+    The few rows of which nothing is known are left out where the others have flags, so that orders
+    need no model.
+    """
     if sample.limits is not None:
         sample = _within_limits(sample, sample.limits, notes)
     observed = sample.observation
@@ -206,6 +303,18 @@ def usable(sample: Rows, notes: list[str]) -> Rows:
             "nothing is then known of the truth but a lower bound."
         )
     return sample
+
+
+def mostly_known(sample: Rows, notes: list[str]) -> Rows:
+    """Leave out the few rows of which nothing is known, so that orders need no model."""
+    if sample.censored is None:
+        return sample
+    known = ~np.isnan(sample.censored)
+    both = (sample.censored == 1).any() and (sample.censored == 0).any()
+    if known.all() or known.mean() < 0.8 or not both:
+        return sample
+    notes.append(f"{(~known).sum():,} rows of which nothing is known were left out.")
+    return sample.take(np.flatnonzero(known))
 
 
 def _within_limits(sample: Rows, limits: Limits, notes: list[str]) -> Rows:
@@ -234,8 +343,7 @@ def check_orders(policies: Sequence[Policy], sample: Rows, imposed: bool) -> Non
         raise InvalidInput(f"orders must be 'noisy' or 'mixture' with {why}, got 'absent'.")
 
 
-@dataclass(frozen=True)
-class RateRange:
+class RateRange(NamedTuple):
     """Sell-out rates that are thought possible."""
 
     low: float
@@ -244,8 +352,7 @@ class RateRange:
     @property
     def imposed(self) -> tuple[float, float]:
         """The middle, and how far it may be missed: a range more than a number."""
-        slack = max(tuned.RATE_SLACK, 0.25 * (self.high - self.low))
-        return 0.5 * (self.low + self.high), slack
+        return 0.5 * (self.low + self.high), max(0.01, 0.25 * (self.high - self.low))
 
 
 def read_rate(value: Any) -> RateRange | None:
@@ -272,14 +379,12 @@ LIFETIMES = ("weibull", "lognormal")
 def read_families(value: Any, observed: Observed) -> list[Family]:
     """Families to try; of those that were named, each must be able to explain the observations."""
     if isinstance(value, str) and value == "auto":
-        able = [each for each in FAMILIES.values() if not each.left]
-        able = [family for family in able if _fits(family, observed) is None]
-        if observed.counts and observed.unit < tuned.FEW_STEPS * observed.lattice:
+        able = [each for each in FAMILIES.values() if _fits(each, observed) is None]
+        if observed.counts and observed.unit < 4.0 * observed.lattice:
             # a density may exceed one per step, and then beats every probability unfairly
             return [family for family in able if family.space == "counts"]
-        many = float(np.median(observed.observation)) > tuned.LARGE_COUNT * (
-            observed.lattice or 1.0
-        )
+        # steps of one hardly show in large counts, and the gamma says the same much faster
+        many = float(np.median(observed.observation)) > 50 * (observed.lattice or 1.0)
         return [family for family in able if not (many and family.space == "counts")]
     families = []
     named = LIFETIMES if isinstance(value, str) and value == "lifetimes" else value

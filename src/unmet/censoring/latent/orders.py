@@ -13,17 +13,20 @@ line or plane is needed for that. Truths that have fractions do not tie.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from unmet.arrays import Array, Features
-from unmet.censoring import constants as tuned
-from unmet.censoring.latent.basis import ready_to_solve
 from unmet.censoring.latent.likelihood import FLOOR
-from unmet.censoring.latent.location import Location, find_location, looks_for_bends
+from unmet.censoring.latent.location import (
+    MAX_COLUMNS,
+    Location,
+    Mask,
+    find_location,
+    looks_for_bends,
+)
 from unmet.censoring.latent.observed import Observed, RateRange
 from unmet.costs import Newsvendor
 from unmet.errors import SolverFailure
@@ -32,8 +35,10 @@ from unmet.solvers.exact.features import groups_of
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
-Mask: TypeAlias = NDArray[np.bool_]
-_SAME = 1e-9  # of the largest observation: differences below are ties
+MIN_TIED = 10
+"""Tied rows that chance does not bring."""
+_NEARLY_ALL = 0.8
+"""Share of rows on one plane, or tied, beyond which that proves nothing."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +71,9 @@ class OrderPlane:
         """Give what a saved model holds: nothing of the training rows."""
         return {**vars(self), "on": np.empty(0, dtype=np.bool_)}
 
-    def basis(self, features: Features) -> Array:
+    def centred(self, level: Array) -> Array:
         """Give a constant and the orders, centred and of size one on the training rows."""
-        orders = (self.level(features) - self.mean) / self.size
-        return np.column_stack([np.ones(orders.size), orders])
+        return np.column_stack([np.ones(level.size), (level - self.mean) / self.size])
 
     def holds(self, features: Features, observation: Array) -> Mask:
         """Whether rows lie on the plane."""
@@ -96,13 +100,13 @@ def find_order_plane(
     rows = np.flatnonzero(counts)
     if rows.size < 4 * (features.shape[1] + 1):
         return None
-    inside, observed = ready_to_solve(features)[rows], observation[rows]
+    inside, observed = features[rows], observation[rows]
     # one capacity for all: a quantile leaves it where features say that it is hardly ever reached
     flat = np.zeros(features.shape[1])
     found = _read(features, observation, flat, float(observed.max()), lattice, counts)
     if found is not None and _hides_a_group(features, found.on):
         found = None
-    for level in tuned.PLANE_LEVELS:
+    for level in (0.9, 0.65, 0.4):
         kinks = Newsvendor.at_level(level).kinks(observed, None, 1.0 / rows.size)
         try:
             plane = solve_exact(HingeProblem(inside, kinks))
@@ -123,7 +127,7 @@ def _hides_a_group(features: Features, on: Mask) -> bool:
     dense = np.asarray(features)
     codes = dense[:, ((dense == 0.0) | (dense == 1.0)).all(axis=0)]
     size, hidden = codes.sum(axis=0), on.astype(np.float64) @ codes
-    return bool((hidden > tuned.NEARLY_ALL_TIED * np.maximum(size, 1.0)).any())
+    return bool((hidden > _NEARLY_ALL * np.maximum(size, 1.0)).any())
 
 
 def _read(
@@ -160,9 +164,10 @@ def _read(
             float((np.abs(distance - step * lattice) <= width).sum()) for step in (1, -1, -2)
         )
         chance += max(one_above + one_below, (one_below + 1.0) ** 2 / (two_below + 1.0))
-        if on.sum() > tuned.NEARLY_ALL_TIED * counts.sum():
+        if on.sum() > _NEARLY_ALL * counts.sum():
             return None  # of few whole numbers one is nearly always the most frequent
-    if on.sum() <= chance + tuned.CERTAIN * np.sqrt(chance) + 0.02 * counts.sum():
+    # six standard errors more than chance puts there
+    if on.sum() <= chance + 6.0 * np.sqrt(chance) + 0.02 * counts.sum():
         return None
     above, below = float(((distance > width) & counts).sum()), float(on.sum())
     size = float(plane.std()) or 1.0
@@ -191,7 +196,7 @@ def find_ties(
     groups = groups_of(np.asarray(features))
     if groups is None:
         return None
-    (first, group), same = groups, _SAME * float(np.abs(observation).max())
+    (first, group), same = groups, 1e-9 * float(np.abs(observation).max())
     order = np.lexsort((observation, group))
     neighbours = (np.diff(observation[order]) <= same) & (np.diff(group[order]) == 0)
     tied = np.empty(observation.size, dtype=bool)
@@ -202,15 +207,15 @@ def find_ties(
     top = observation >= highest - same
     at_mass, below = tied & top & counts, tied & ~top & counts
     n_rows, n_at_mass = int(counts.sum()), int(at_mass.sum())
-    least = max(tuned.MIN_TIED, tuned.LEAST_SHARE_TIED * n_rows)
-    if not least <= n_at_mass <= tuned.NEARLY_ALL_TIED * n_rows:
+    least = max(MIN_TIED, 0.02 * n_rows)  # chance does not bring so many
+    if not least <= n_at_mass <= _NEARLY_ALL * n_rows:
         return None
-    if below.sum() > tuned.COPIED_ROWS * n_at_mass:
+    if below.sum() > 0.1 * n_at_mass:  # ties below the top as well: rows were copied
         return None
     has_mass = np.bincount(group, weights=at_mass)[group] > 0
     # rows below the top were seen; one that is alone there may be either
     flags, doubt = at_mass.astype(float), top & counts & ~has_mass
-    if doubt.sum() > tuned.FEW_IN_DOUBT * group.size:
+    if doubt.sum() > 0.1 * group.size:
         flags[doubt] = np.nan
     else:
         # With a chance c of selling out, k rows of which one did or none: k·c against 1 − c.
@@ -221,7 +226,7 @@ def find_ties(
 
 def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> OrderPlane | None:
     """Find the plane of a point mass in the observations, if its share agrees with the rate."""
-    if sample.all_known or sample.features.shape[1] > tuned.MAX_COLUMNS:
+    if sample.all_known or sample.features.shape[1] > MAX_COLUMNS:
         return None
     order_plane = find_order_plane(*_to_look_at(sample))
     if order_plane is None or not _agrees(sample, order_plane.on, rate, "on a plane", notes):
@@ -231,7 +236,7 @@ def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> OrderPlane 
 
 def _to_look_at(sample: Rows) -> tuple[Features, Array, float, Mask]:
     """Features, observations, their lattice, and which rows do not lie at the bottom."""
-    observed = Observed.of(sample.observation, None)
+    observed = Observed.of(replace(sample, censored=None))
     return sample.features, sample.observation, observed.lattice, observed.kind != FLOOR
 
 
@@ -252,7 +257,7 @@ def place(
     since rows are then censored where it is too low. They also need orders that may be `binding`.
     """
     ties, unknown = None, order_plane is None and sample.censored is None
-    if unknown and binding and looks_for_bends(setting, estimator):
+    if unknown and binding and sample.limits is None and looks_for_bends(setting, estimator):
         ties = find_ties(*_to_look_at(sample))
         where = "in rows with the same features"
         if ties and not _agrees(sample, ties[0] == 1, rate, where, notes):
@@ -263,12 +268,14 @@ def place(
     location = find_location(sample, setting, estimator, seed, censored, order)
     if location is None:
         return None, sample
-    notes.append(
-        "Boosted trees stand for the features: they explain rows held out better than a plane, "
-        f"{location.gain:.0%} of its squared error less."
-        if location.grown
-        else "Predictions of the regressor given as location stand for the features."
-    )
+    if location.grown:
+        less = f", {location.gain:.0%} of its squared error less" if location.gain else ""
+        notes.append(
+            "Boosted trees stand for the features: they explain rows held out better than a "
+            f"plane{less}."
+        )
+    else:
+        notes.append("Predictions of the regressor given as location stand for the features.")
     if ties is None:
         return location, sample
     share = float(sample.weight @ (flags == 1)) / sample.n_rows
@@ -282,7 +289,7 @@ def place(
 def _agrees(sample: Rows, on: Mask, rate: RateRange | None, where: str, notes: list[str]) -> bool:
     """Whether a share of rows is what the user said; a note if not."""
     share = float(sample.weight @ on) / sample.n_rows
-    if rate is None or rate.low - tuned.SHARE_SLACK <= share <= rate.high + tuned.SHARE_SLACK:
+    if rate is None or rate.low - 0.05 <= share <= rate.high + 0.05:
         return True
     notes.append(
         f"Observations have a point mass {where} with a share of {share:.2f}, "

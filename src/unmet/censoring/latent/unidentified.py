@@ -22,26 +22,27 @@ rates count with what they hide elsewhere (`SelloutProfile`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from unmet.arrays import Array, Features
-from unmet.censoring import constants as tuned
-from unmet.censoring.latent.diagnose import impose
-from unmet.censoring.latent.fitted import (
-    FittedModel,
-    RepresentativeRows,
-    RowQuantiles,
-    decisions,
-    shifts,
+from unmet.censoring.latent.likelihood import FLOOR, UNKNOWN
+from unmet.censoring.latent.model import FittedModel
+from unmet.censoring.latent.selection import FittedCandidate, run
+from unmet.censoring.model import (
+    RATES,
+    Ambiguity,
+    Choice,
+    Identified,
+    equally_likely,
+    mean_cost,
 )
-from unmet.censoring.latent.observed import RateRange
-from unmet.censoring.latent.selection import FittedCandidate
-from unmet.censoring.model import RATES, Ambiguity, Choice, mean_cost
 from unmet.costs import Cost, PiecewiseLinearCost
+from unmet.rows import Rows
 
 WhenUnidentified: TypeAlias = Literal["least_censoring", "minimax_regret", "expected_cost"]
 WHEN_UNIDENTIFIED: tuple[WhenUnidentified, ...] = (
@@ -51,94 +52,143 @@ WHEN_UNIDENTIFIED: tuple[WhenUnidentified, ...] = (
 )
 Below: TypeAlias = Callable[[Array], Array]
 
+MAX_SOLD_OUT = 0.6
+"""Largest sell-out rate that is believed where nobody gives one. What the data cannot tell is then
+covered up to it; a larger one is dearer where nothing was hidden (never-censored gamma at α = .95:
+10% of the best cost with .5, 20% with .6), a smaller one leaves certificates at 50% tight."""
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(12)
-_STEPS = 60
-_HALVINGS = 40
 _AROUND = 0.01  # levels to either side, for the slope of a quantile function
+
+
+# --- The chosen family with other sell-out rates.
+
+
+def at_rate(model: FittedModel, rate: float, *, by_shape: bool = False) -> FittedCandidate:
+    """Give the chosen family with a sell-out rate imposed; each rate is fitted once.
+
+    Parameters
+    ----------
+    model : FittedModel
+    rate : float
+    by_shape : bool, default=False
+        Ask what orders of the rate fit the shape of the observations even where any distribution is
+        possible. Otherwise what a rate hides then follows from how orders bind elsewhere
+        (`SelloutProfile`), as if the rate had been given to `fit`.
+    """
+    chosen = model.chosen
+    if model.data.known:  # counted: as likely as that count under the rate, hidden in proportion
+        share, rates = chosen.share, np.clip([rate, 1.0 - rate], 1e-12, 1.0)
+        fall = float(np.sum(special.rel_entr([share, 1.0 - share], rates)))
+        return replace(chosen, share=rate, likelihood=chosen.likelihood - model.n_rows * fall)
+    if model.members or (model.any_distribution and not by_shape):
+        return replace(chosen, share=rate)
+    if rate not in model.imposed and not model.rowless:
+        model.imposed[rate] = _fit_at_rate(model, rate)
+    if rate in model.imposed:
+        return model.imposed[rate]
+    # without the training rows: between the parameters of two rates that were fitted
+    known = sorted(each for each in model.imposed if each > 0.0)
+    place = min(max(int(np.searchsorted(known, rate)), 1), len(known) - 1)
+    low, high = model.imposed[known[place - 1]], model.imposed[known[place]]
+    part = (rate - low.share) / (high.share - low.share)
+    return replace(
+        low,
+        share=rate,
+        parameters=low.parameters + part * (high.parameters - low.parameters),
+        likelihood=low.likelihood + part * (high.likelihood - low.likelihood),
+    )
+
+
+def _fit_at_rate(model: FittedModel, rate: float) -> FittedCandidate:
+    """Fit the chosen family with noisy orders at a rate, from the nearest rate that was fitted.
+
+    Of many rows 10,000 say enough.
+    """
+    chosen, data = model.chosen, model.data.few(10_000) or model.data
+    kind = np.where(data.kind == FLOOR, FLOOR, UNKNOWN)
+    data = replace(data, kind=kind, known=False, rate=rate or None)
+    latent = replace(chosen.model, policy="noisy" if rate else "absent")
+    near = [each for each in model.imposed.values() if each.model == latent]
+    if near:
+        starts = [min(near, key=lambda each: abs(each.share - rate)).parameters]
+    elif chosen.model == latent:
+        starts = [chosen.parameters]
+    elif chosen.absent:  # the distribution that was found, with orders around it
+        starts = [np.append(chosen.parameters, [0.0, np.log(0.5)])]
+    else:
+        starts = None
+    fitted = replace(run(data, latent, starts, rounds=6), share=rate)
+    # of a part of the rows, what all of them would say
+    own = FittedCandidate.of(replace(data, rate=None), chosen.model, chosen.parameters)
+    less = (own.likelihood - fitted.likelihood) * model.data.n_rows / data.n_rows
+    return replace(fitted, likelihood=chosen.likelihood - less)
+
+
+def more_than_one(model: FittedModel, identified: Identified | None) -> bool:
+    """Whether more than the chosen model counts, by a verdict on the data."""
+    if model.one_left:
+        return False
+    range_given = model.rate is not None and model.rate.low < model.rate.high
+    return range_given or identified != "yes"
 
 
 # --- Which candidates are left.
 
 
-def left_over(
-    fitted_model: FittedModel, rows: RepresentativeRows, rates: RateRange | None
-) -> tuple[list[FittedCandidate], Array]:
+def left_over(model: FittedModel) -> tuple[list[FittedCandidate], Array]:
     """Every candidate model that cannot be ruled out, the chosen one first, and their weights.
 
     Weights are prior times likelihood, and sum to one. Between families the difference of held-out
     log-likelihoods counts as normal with its standard error, so that a family z of them behind
     weighs exp(−z²/2); between rates of the chosen family the profile likelihood counts as it is.
     Each other family is taken to be as vague about its rate as the chosen one.
-
-    Parameters
-    ----------
-    fitted_model : FittedModel
-    rows : RepresentativeRows
-    rates : RateRange or None
-        Sell-out rates that somebody knows to be possible; None where nobody does.
     """
-    chosen, given = fitted_model.chosen, rates is not None
-    lowest, highest = (0.0, tuned.MAX_SOLD_OUT) if rates is None else (rates.low, rates.high)
+    chosen, given = model.chosen, model.rate is not None
+    lowest, highest = (0.0, MAX_SOLD_OUT) if model.rate is None else model.rate
     usual = {each for each in RATES if lowest <= each <= highest and lowest < highest}
     ends = {lowest, highest} - usual if given and lowest < highest else set()
     asked = sorted((usual | ends) - {chosen.share})
-    profile = [
-        impose(fitted_model, each, alone=each in ends, by_shape=True, unfinished=not given)[0]
-        for each in asked
-    ]
+    profile = [at_rate(model, each, by_shape=True) for each in asked]
     best = max([chosen.likelihood, *(each.likelihood for each in profile)])
     fall = [best - each.likelihood for each in profile]
     step = RATES[1] - RATES[0]
     width = max(step, step * float(np.exp(-np.array(fall)).sum()))
-    # of each candidate model: what it is, its log-likelihood, and how wide a range of rates it is
-    # for
-    found = [(chosen, _log_evidence(chosen), width)]
-    others = [each for each in fitted_model.ranked if each.open and each is not chosen]
+
+    def evidence(fitted: FittedCandidate) -> float:
+        error = fitted.standard_error
+        return -0.5 * (fitted.behind / error) ** 2 if error > 0 else 0.0
+
+    # of each candidate: what it is, its log-likelihood, and how wide a range of rates it is for
+    found = [(chosen, evidence(chosen), width)]
     found += [
-        (each, _log_evidence(each), width)
-        for each in others
-        if given or each.share <= highest + tuned.SAME_SHARE
+        (each, evidence(each), width)
+        for each in model.ranked
+        if each.open and each.model != chosen.model and (given or each.share <= highest + 0.02)
     ]
     for fitted, less in zip(profile, fall, strict=True):
-        # who says that a rate is possible knows more than the likelihood
-        if given or (less <= tuned.RATE_LEFT and _within_sight(fitted_model, fitted, rows)):
+        # Who says that a rate is possible knows more than the likelihood. That of a true
+        # distribution falls behind by L with a standard deviation of √(2L), so two of these are 8;
+        # with 1.92, the interval of the share, certificates broke where orders followed history.
+        if given or (less <= 8.0 and _within_sight(model, fitted)):
             found.append((fitted, found[0][1] - less, step))
-    little = all(each.share < tuned.LITTLE_SOLD_OUT for each, *_ in found)
-    worse = best == chosen.likelihood
+    little = all(each.share < 0.1 for each, *_ in found)
     # this family is ruled out with any sizeable rate and fits best with none, but no rate is
-    if fitted_model.any_distribution and (len(found) == 1 or (little and worse)):
-        found += [(impose(fitted_model, rate)[0], found[0][1], step) for rate in asked]
-    weight = _weights(*np.array([(log, wide, each.share) for each, log, wide in found]).T)
-    return [each for each, *_ in found], weight
+    if model.any_distribution and (len(found) == 1 or (little and best == chosen.likelihood)):
+        found += [(at_rate(model, rate), found[0][1], step) for rate in asked]
+    log, wide, rate = np.array([(log, wide, each.share) for each, log, wide in found]).T
+    # prior: nothing was sold out in a quarter of all cases, else a Beta distribution of mean 1/3
+    beyond = 0.75 * np.minimum(wide * stats.beta(1.0, 2.0).pdf(rate), 1.0)
+    weight = np.where(rate == 0.0, 0.25, beyond) * np.exp(log - log.max())
+    return [each for each, *_ in found], np.asarray(weight / weight.sum())
 
 
-def _log_evidence(ranked: FittedCandidate) -> float:
-    error = ranked.standard_error
-    return -0.5 * (ranked.behind / error) ** 2 if error > 0 else 0.0
-
-
-def _within_sight(
-    fitted_model: FittedModel, fitted: FittedCandidate, rows: RepresentativeRows
-) -> bool:
-    """Whether the truth stays within sight of the observations, as candidates must.
-
-    Asked of the representative rows, which a saved rule has, too.
-    """
-    features = rows.sample.features
-    high = RowQuantiles(fitted_model, fitted, features).truth(0.9)
-    basis = fitted_model.location_basis.basis(features)
-    low, top = (fitted_model.observed_quantiles.quantile(basis, level) for level in (0.02, 0.98))
-    furthest = float(top.max()) + tuned.FURTHEST_SPREADS * float(top.max() - low.min())
+def _within_sight(model: FittedModel, fitted: FittedCandidate) -> bool:
+    """Whether the truth stays within sight of the observations, as candidates must."""
+    own = model.at(fitted, model.rows.features)
+    high = own.truth(0.9)
+    low, top = (model.linear_quantile(own.basis, level) for level in (0.02, 0.98))
+    furthest = float(top.max()) + 5.0 * float(top.max() - low.min())
     return bool(np.isfinite(high).all() and float(np.quantile(high, 0.99)) <= furthest)
-
-
-def _weights(log_evidence: Array, width: Array, rate: Array) -> Array:
-    """Prior times likelihood: a lump at no censoring, a Beta distribution of the rate above it."""
-    density = stats.beta(*tuned.PRIOR_RATE).pdf(rate)
-    beyond = (1.0 - tuned.PRIOR_NOTHING) * np.minimum(width * density, 1.0)
-    prior = np.where(rate == 0.0, tuned.PRIOR_NOTHING, beyond)
-    weight = prior * np.exp(log_evidence - log_evidence.max())
-    return np.asarray(weight / weight.sum())
 
 
 # --- Decisions under several distributions, of plain arrays.
@@ -177,7 +227,7 @@ def least_regret(below: Below, best: Array, slopes: tuple[Array, Array]) -> tupl
     total = slopes[0] + slopes[1]
     level, tolerance = slopes[0] / total, 1e-10 * total * (high - low)
     decision, columns = 0.5 * (low + high), np.arange(best.shape[1])
-    for _ in range(_STEPS):
+    for _ in range(60):
         regret = regrets(below, best, decision, slopes)
         more = best > decision
         less_at = np.where(more, -1.0, regret).argmax(axis=0)
@@ -206,7 +256,7 @@ def least_regret(below: Below, best: Array, slopes: tuple[Array, Array]) -> tupl
 def mixture_quantile(below: Below, best: Array, weight: Array, level: Array) -> Array:
     """Quantile of a mixture of distributions, whose own quantiles at that level are `best`."""
     low, high = best.min(axis=0), best.max(axis=0)
-    for _ in range(_HALVINGS):
+    for _ in range(40):
         middle = 0.5 * (low + high)
         short = weight @ below(np.broadcast_to(middle, best.shape)) < level
         low, high = np.where(short, middle, low), np.where(short, high, middle)
@@ -221,17 +271,15 @@ class RowRegrets:
 
     Parameters
     ----------
-    fitted_model : FittedModel
+    model : FittedModel
     left : list of FittedCandidate
     weight : ndarray of shape (n_distributions,)
         As `left_over` gives both.
     features : array or sparse matrix of shape (n_rows, n_features)
     cost : Cost
-    n_learned : int
-        Rows that were learned from.
     anchored : bool
         Whether each distribution is moved so that its best decision is that of the observations
-        plus its ε (`shifts`): what bands are made of. Otherwise distributions count as they are.
+        plus its ε: what bands are made of. Otherwise distributions count as they are.
 
     Attributes
     ----------
@@ -243,25 +291,23 @@ class RowRegrets:
 
     def __init__(
         self,
-        fitted_model: FittedModel,
-        left: Sequence[FittedCandidate],
+        model: FittedModel,
+        left: list[FittedCandidate],
         weight: Array,
         features: Features,
         cost: Cost,
-        n_learned: int,
         *,
         anchored: bool,
     ) -> None:
-        self._cost, self._n_learned = cost, n_learned
-        basis = fitted_model.location_basis.basis(features)
-        self._leverage = (basis**2).sum(axis=1) / n_learned  # columns are orthogonal
-        self._weight = weight
-        self._distributions = [RowQuantiles(fitted_model, each, features) for each in left]
-        both = [decisions(fitted_model, each, features, cost) for each in left]
+        self._cost, self._n_learned, self._weight = cost, model.n_rows, weight
+        self._distributions = [model.at(each, features) for each in left]
+        basis = self._distributions[0].basis
+        self._leverage = (basis**2).sum(axis=1) / model.n_rows  # columns are orthogonal
+        both = [model.decisions(each, features, cost) for each in left]
         own, self.seen = np.stack([each for each, _ in both]), both[0][1]
         self._moved = np.zeros_like(own)
         if anchored:
-            hidden = [shifts(fitted_model, each, features, cost) for each in left]
+            hidden = [model.shifts(each, features, cost) for each in left]
             self._moved = self.seen + np.stack(hidden) - own
         self.best = own + self._moved
         self._slopes: tuple[Array, Array] | None = None
@@ -270,7 +316,7 @@ class RowRegrets:
             self._slopes = cost.slopes.rows(features.shape[0])
         else:
             pairs = zip(self._distributions, self._moved, strict=True)
-            self._nodes = [distribution.nodes() + moved for distribution, moved in pairs]
+            self._nodes = [equally_likely(each.truth) + moved for each, moved in pairs]
             evaluated = zip(self.best, self._nodes, strict=True)
             self._least = np.stack([mean_cost(cost, each, nodes) for each, nodes in evaluated])
 
@@ -298,7 +344,7 @@ class RowRegrets:
             level = np.clip(self._cost.level, 2 * _AROUND, 1.0 - 2 * _AROUND)
         chosen = self._distributions[0]
         slope = (chosen.truth(level + _AROUND) - chosen.truth(level - _AROUND)) / (2 * _AROUND)
-        off = tuned.SURE_ERRORS * np.sqrt(level * (1.0 - level) / self._n_learned) * slope
+        off = 2.0 * np.sqrt(level * (1.0 - level) / self._n_learned) * slope
         largest = np.maximum(self.regret(decision - off), self.regret(decision + off)).max(axis=0)
         if self._slopes is not None:
             total = self._slopes[0] + self._slopes[1]
@@ -316,7 +362,7 @@ class RowRegrets:
             return mixture_quantile(self.below, self.best, self._weight, level)
         low, high = self.best.min(axis=0), self.best.max(axis=0)
         for _ in range(2):  # among a few decisions, then among as many around the best of them
-            tried = np.linspace(low, high, tuned.DECISIONS_TRIED)
+            tried = np.linspace(low, high, 17)
             if when_unidentified == "minimax_regret":
                 evaluated = np.stack([self.regret(each).max(axis=0) for each in tried])
             else:
@@ -331,26 +377,18 @@ class RowRegrets:
         return np.stack([mean_cost(self._cost, decision, nodes) for nodes in self._nodes])
 
 
-def compare_choices(
-    fitted_model: FittedModel,
-    rows: RepresentativeRows,
-    rates: RateRange | None,
-    followed: WhenUnidentified,
-) -> Ambiguity:
+def compare_choices(model: FittedModel, rows: Rows, followed: WhenUnidentified) -> Ambiguity:
     """Give what each way to decide would decide on average, and what it may lose."""
-    left, weight = left_over(fitted_model, rows, rates)
-    sample = rows.sample
-    found = RowRegrets(
-        fitted_model, left, weight, sample.features, sample.cost, rows.n_rows, anchored=True
-    )
+    left, weight = left_over(model)
+    found = RowRegrets(model, left, weight, rows.features, rows.cost, anchored=True)
     shares, choices = [each.share for each in left], {}
-    for when_unidentified in WHEN_UNIDENTIFIED:
-        decision = found.decide(when_unidentified)
-        lost = [rows.mean(each) for each in found.regret(decision)]
-        choices[when_unidentified] = Choice(
-            decision=rows.mean(decision),
-            worst=rows.mean(found.certificate(decision)),
+    for when in WHEN_UNIDENTIFIED:
+        decision = found.decide(when)
+        lost = [model.mean(each) for each in found.regret(decision)]
+        choices[when] = Choice(
+            decision=model.mean(decision),
+            worst=model.mean(found.certificate(decision)),
             worst_rate=shares[int(np.argmax(lost))],
         )
-    ends = rows.mean(found.best.min(axis=0)), rows.mean(found.best.max(axis=0))
+    ends = model.mean(found.best.min(axis=0)), model.mean(found.best.max(axis=0))
     return Ambiguity(followed, ends, (min(shares), max(shares)), **choices)

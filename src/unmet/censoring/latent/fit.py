@@ -1,0 +1,371 @@
+"""From rows to a censoring model, with everything that is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from unmet.censoring.latent.diagnose import describe_limits, diagnose, draw_quantiles, tell
+from unmet.censoring.latent.families import Family
+from unmet.censoring.latent.likelihood import CENSORED, FLOOR, SEEN, ScaleName, limited_effort
+from unmet.censoring.latent.location import MAX_COLUMNS, LocationBasis
+from unmet.censoring.latent.model import GRID, FittedModel
+from unmet.censoring.latent.observed import (
+    Observed,
+    check_orders,
+    mostly_known,
+    read_families,
+    read_policies,
+    read_rate,
+    usable,
+)
+from unmet.censoring.latent.orders import MIN_TIED, place, plane
+from unmet.censoring.latent.robustness import (
+    any_smooth_distribution,
+    counted_share,
+    misfit,
+    robustness_checks,
+    share_range,
+    sharper,
+)
+from unmet.censoring.latent.selection import FittedCandidate, choose, explain, rank
+from unmet.censoring.latent.stack import SelloutProfile, fit_members, plain_families, weigh
+from unmet.censoring.order_rule import OrderRuleDetection
+from unmet.costs import CustomPricing, PiecewiseLinearCost
+from unmet.errors import InvalidInput, SolverFailure
+from unmet.rows import Rows, check_sizes
+from unmet.validation import WholeNumber
+
+MAX_EVALUATIONS = 10_000
+"""Evaluations of the likelihood that the distributions of one fit may take; ordinary ones take some
+hundred."""
+
+
+@contextmanager
+def arithmetic() -> Iterator[None]:
+    """Keep NumPy quiet, since what comes out is checked; turn its failures into one of ours."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (np.linalg.LinAlgError, ArithmeticError) as error:
+        raise SolverFailure(
+            f"The latent model could not be fitted to these observations ({error}): look for a few "
+            "that are far from all others, or give flags or a sell-out rate."
+        ) from error
+
+
+@arithmetic()
+def fit_censoring(
+    rows: Rows,
+    *,
+    sellout_rate: Any = None,
+    order_rule: Any = "auto",
+    families: Any = "auto",
+    orders: Any = "auto",
+    location: Any = None,
+    estimator: Any = None,
+    max_rows: int = 200_000,
+    random_state: Any = None,
+) -> FittedModel:
+    """Fit a censoring model to rows, with everything that is known of them.
+
+    Parameters
+    ----------
+    rows : Rows
+        Flags, stock or limits are used where they are there; times and series are searched for an
+        order rule. The diagnosis is for their cost.
+    sellout_rate, order_rule, families, orders, location, max_rows, random_state
+        As of `LatentBand`.
+    estimator : estimator, optional
+        The model that will be trained: ``location="auto"`` looks for bends if it can bend.
+
+    Returns
+    -------
+    CensoringModel
+    """
+    rate, policies = read_rate(sellout_rate), read_policies(orders)
+    seed = _seed(random_state)
+    notes: list[str] = []
+    sample = rows.counted().settled()
+    check_sizes(sample, "a latent model")
+    sample, found_rule = _with_order_rule(usable(sample, notes), order_rule, seed, notes)
+    known = mostly_known(sample, notes)
+    left_out, used = 1.0 - known.n_rows / sample.n_rows, _sampled(known, max_rows, seed, notes)
+    unknown = used.limits is None and not used.all_known
+    if rate is not None and unknown and rate.high > 1.0 - 1.0 / used.n_rows + 1e-9:
+        raise InvalidInput(
+            f"sellout_rate must leave at least one of {used.n_rows:,} rows that did not sell out, "
+            f"so at most {1.0 - 1.0 / used.n_rows:.6g}, got {rate.high:g}: if all sold out, "
+            "nothing is known of the truth but a lower bound."
+        )
+    tried = read_families(families, Observed.of(used))
+    order_plane = plane(used, rate, notes) if unknown else None
+    if rate is not None and rate.high == 0.0:
+        policies = ("absent",)
+    imposed = None if rate is None or rate.high == 0.0 else rate.imposed[0]
+    if order_plane is None and unknown:
+        check_orders(policies, used, imposed is not None)
+    binding, usual = policies != ("absent",), families if isinstance(families, str) else ""
+    told = rate, location, estimator, seed, notes
+    bent, flagged = place(used, order_plane, *told, binding=binding)
+    free = usual in ("auto", "lifetimes") and binding
+    auto = free and usual == "auto" and isinstance(orders, str) and orders == "auto"
+    to_stack = _to_stack(flagged, tried, imposed, order_plane is not None, auto=auto)
+
+    n_basis = flagged.features.shape[1] + 1
+    if n_basis > MAX_COLUMNS or to_stack:
+        n_basis = 2  # a ridge regression stands for the features, or slopes are shrunk
+    if flagged.n_rows < n_basis + 5:
+        raise InvalidInput(
+            f"X must have at least {n_basis + 5} rows for a latent model with its {n_basis} "
+            f"parameters of the location and 4 more, got {flagged.n_rows}."
+        )
+    basis, columns = LocationBasis.learn(flagged, bent, seed, shrinks=bool(to_stack))
+    names: tuple[ScaleName, ...] = ("constant", "level", "features")
+    if flagged.n_rows < 20 * columns.shape[1]:
+        names = ("constant", "level")
+    data = replace(
+        Observed.of(flagged),
+        basis=columns,
+        scale_bases={name: basis.scale_basis(columns, name) for name in names},
+        rate=None if order_plane is not None or flagged.all_known else imposed,
+    )
+    if order_plane is not None:
+        level = order_plane.level(flagged.features)
+        kind = np.where(data.kind == FLOOR, FLOOR, np.where(order_plane.on, CENSORED, SEEN))
+        weight = data.weight
+        if data.floor is not None:
+            # with nothing in stock the bottom is observed whatever the truth: no row says less
+            weight = np.where((kind == FLOOR) & (level <= data.floor), 0.0, weight)
+            weight = weight / weight.mean()
+        told_orders = order_plane.centred(level)
+        data = replace(data, kind=kind, weight=weight, order_basis=told_orders, known=True)
+    model = FittedModel(basis, data, flagged)
+    model.order_plane, model.rate, model.order_rule = order_plane, rate, found_rule
+    model.tied, model.notes = flagged is not used, notes
+    model.free = free and not data.known and data.rate is None
+    with limited_effort(MAX_EVALUATIONS) as left:
+        if to_stack:
+            _learn_stack(model, to_stack, seed, auto=auto)
+        else:
+            _learn(model, tried, policies, flagged, seed)
+    if left[0] < 0:
+        notes.append(
+            "The search for the likeliest distribution was cut short after "
+            f"{MAX_EVALUATIONS:,} evaluations of the likelihood: distributions may fit a "
+            "little worse than they could."
+        )
+    ruled = found_rule is not None and found_rule.accepted_ and imposed is None
+    if order_plane is not None or ruled:
+        top = used.observation == used.observation.max()
+        tied = 0 if order_plane is None else int((top & ~order_plane.on).sum())
+        at_the_top = tied / used.n_rows if tied >= MIN_TIED else 0.0
+        model.share_range = counted_share(data, model.chosen, left_out, at_the_top)
+        model.free, model.smooth, model.checks = False, False, ()
+    if data.known and order_plane is None and (data.kind == CENSORED).any():
+        ranks = model.of_training(model.chosen).rank(data.observation)
+        model.reached = np.quantile(ranks, GRID)
+    if model.interval_censored:
+        model.told = tell(model)
+    model.plot = draw_quantiles(model)
+    _add_notes(model, flagged, notes)
+    model.diagnosis_ = diagnose(model, used.cost)
+    return model
+
+
+def _to_stack(
+    sample: Rows, families: Sequence[Family], rate: float | None, on_plane: bool, *, auto: bool
+) -> list[Family]:
+    """Families to stack; none where not all rows are known, or orders left a point mass."""
+    if sample.limits is not None or on_plane:
+        return []
+    rate_alone = auto and rate is not None and sample.censored is None
+    # offers are not made as orders are: their profile is another
+    if sample.all_known or (rate_alone and not isinstance(sample.cost, CustomPricing)):
+        return plain_families(families, auto=auto, positive=Observed.of(sample).positive)
+    return []
+
+
+def _credible(
+    model: FittedModel, candidates: Sequence[FittedCandidate], *, known: bool
+) -> list[FittedCandidate]:
+    """Candidates whose truth stays within sight of the observations."""
+    model.ranked = rank(candidates, model.data.weight)
+    model.chosen = model.ranked[0]
+    return [each for each in candidates if model.is_credible(each, known=known)]
+
+
+def _learn_stack(model: FittedModel, families: Sequence[Family], seed: int, *, auto: bool) -> None:
+    """Stack simple distributions of the truth, or of observations where a rate is given."""
+    data = model.data
+    members = fit_members(data, families, model.basis.stretch, seed, auto=auto)
+    credible = _credible(model, members, known=False) or _credible(model, members, known=True)
+    if not credible:
+        raise InvalidInput(_NOTHING_SEEN)
+    if data.rate is not None:
+        credible = [replace(each, share=data.rate) for each in credible]
+    model.ranked = rank(credible, data.weight)
+    kept, model.weights = weigh(credible, data.weight)
+    heavy = [credible[place].model for place in kept]
+    model.members = [next(r for r in model.ranked if r.model == each) for each in heavy]
+    model.chosen = model.members[0]
+
+
+def _learn(
+    model: FittedModel, families: Sequence[Family], policies: Any, sample: Rows, seed: int
+) -> None:
+    """Fit and rank candidates and choose one; believe a shape only as far as it survives."""
+    data = model.data
+    # random folds of equal size, each with its part of every range of observations
+    generator, folds = np.random.default_rng(seed), np.empty(sample.n_rows, dtype=np.intp)
+    order = np.argsort(sample.observation, kind="stable")
+    for start in range(0, sample.n_rows, 4):
+        block = order[start : start + 4]
+        folds[block] = generator.permutation(4)[: block.size]
+    ranked = explain(data, families, policies, folds)
+    credible = _credible(model, ranked, known=data.known)
+    if not credible:
+        raise InvalidInput(_NOTHING_SEEN)
+    model.ranked = rank(credible, data.weight)
+    how = {"known": data.known, "imposed": data.rate is not None}
+    model.chosen = choose(model.ranked, model.hidden, **how, limits=model.interval_censored)
+    if data.known or data.rate is not None:
+        return
+    chosen, harmless = model.chosen, next((e for e in model.ranked if e.share == 0.0), None)
+    low, high = share_range(data, [chosen, *(each for each in model.ranked if each.open)])
+    if harmless is None:  # some rows are known to be censored
+        model.share_range, model.free = (low, high), False
+    elif chosen.share == 0.0:
+        # orders that scatter leave no mark: where demand is free, any share is possible
+        model.share_range = (low, 1.0 if model.free else high)
+    else:
+        _believe(model, harmless, folds, sample, (low, high))
+
+
+def _believe(
+    model: FittedModel,
+    harmless: FittedCandidate,
+    folds: NDArray[np.intp],
+    sample: Rows,
+    ends: tuple[float, float],
+) -> None:
+    """Believe what a shape alone says only as far as it survives; else nothing is hidden."""
+    data, best = model.data, model.ranked[0]
+    claimed = best if best.share > 0.0 else model.chosen
+    difference = any_smooth_distribution(data, claimed, harmless, folds)
+    # a shape alone cannot prove that most is hidden
+    model.misfit = model.chosen.share > 0.75 or misfit(difference, data.weight)
+    model.smooth = model.free and not sharper(difference, data.weight)
+    if not (model.misfit or model.smooth):
+        told = sample.time, sample.series
+        model.checks = robustness_checks(data, model.chosen, harmless, *told)
+    again = [each.share for each in model.checks]
+    model.share_range = min([ends[0], *again]), max([ends[1], *again])
+    if model.misfit or model.smooth or not all(each.holds for each in model.checks):
+        # orders that scatter would not have been seen: no share of theirs is ruled out by this
+        model.chosen, model.share_range = harmless, (0.0, 1.0)
+
+
+_NOTHING_SEEN = (
+    "The observations must show some of the truth, got so few seen ones that every candidate model "
+    "puts most of it far beyond all observations."
+)
+
+
+def _with_order_rule(
+    sample: Rows, finder: Any, seed: int, notes: list[str]
+) -> tuple[Rows, OrderRuleDetection | None]:
+    """Add flags from the order rule, where times are given and it can be found."""
+    if finder is None or sample.time is None or sample.all_known:
+        return sample, None
+    if isinstance(finder, str) and finder == "auto":
+        finder = OrderRuleDetection(random_state=seed)
+    if not isinstance(finder, OrderRuleDetection):
+        raise InvalidInput(
+            f"order_rule must be 'auto', an OrderRuleDetection or None, got {finder!r}."
+        )
+    if float(sample.observation.min()) < 0:
+        return sample, None  # orders and sales are not negative: no such rule was followed
+    found = clone(finder).fit(sample.observation, sample.time, sample.series)
+    if not found.accepted_:
+        notes.append("No rule on past observations was found behind the orders.")
+        return sample, found
+    notes.append(f"Orders followed a rule on past observations: {found.rule_}.")
+    flags = found.censored_
+    if sample.censored is not None:
+        flags = np.where(np.isnan(sample.censored), flags, sample.censored)
+    return replace(sample, censored=flags), found
+
+
+def _sampled(sample: Rows, max_rows: int, seed: int, notes: list[str]) -> Rows:
+    """Thin out a large sample, the same share of every range of observations."""
+    most = WholeNumber(100)("max_rows", max_rows)
+    if sample.n_rows <= most:
+        return sample
+    notes.append(
+        f"The latent model learned from a stratified sample of {most:,} of {sample.n_rows:,} rows."
+    )
+    order = np.argsort(sample.observation, kind="stable")
+    # one row at random from each of `most` ranges of neighbouring observations
+    edges = np.linspace(0, sample.n_rows, most + 1).astype(np.intp)
+    picked = np.random.default_rng(seed).integers(edges[:-1], edges[1:])
+    return sample.take(np.sort(order[picked]))
+
+
+def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
+    """Say in a sentence each what the numbers are based on."""
+    if model.order_plane is not None:
+        notes.append(
+            f"{model.chosen.share:.0%} of the observations lie exactly on a plane in the features: "
+            "orders that sold out."
+        )
+        return
+    if model.interval_censored:
+        notes.append(describe_limits(sample))
+        return
+    rate, profile = model.rate, model.profile_of(model.chosen)
+    if model.members:
+        parts = [
+            f"{each.model.family.name.replace('_', ' ')} {weight:.0%}"
+            for each, weight in zip(model.members, model.weights, strict=True)
+        ]
+        what = "truth" if profile is None else "observations"
+        if len(parts) == 1:
+            name = model.chosen.model.family.name.replace("_", " ")
+            notes.append(f"The distribution of the {what} is {name}, its slopes shrunk.")
+        else:
+            notes.append(
+                f"The distribution of the {what} is a mixture of simple ones with shrunken slopes, "
+                f"weighted by rows held out: {', '.join(parts)}."
+            )
+    if model.data.known and not model.tied:
+        notes.append("Which rows are censored was known for every row.")
+    elif rate is not None:
+        given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"
+        notes.append(f"The sell-out rate of {given} was given, not found.")
+        cost = sample.cost
+        level = float(np.max(cost.level)) if isinstance(cost, PiecewiseLinearCost) else 0.0
+        if isinstance(profile, SelloutProfile) and level > profile.highest:
+            notes.append(
+                "So many rows sold out that observations say nothing of quantiles of the truth "
+                f"above {profile.highest:.2f}: decisions at {level:.2f} are held there."
+            )
+
+
+def _seed(random_state: Any) -> int:
+    """One number for everything random; numpy's own global state is left alone."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise InvalidInput(
+            f"random_state must be an int, a RandomState or None, got {random_state!r}."
+        ) from None
