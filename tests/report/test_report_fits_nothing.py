@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import unmet
-from unmet.censoring.latent import diagnose, fitting, interval_censored, selection, stack
+from unmet.censoring.latent import selection, stack
 from unmet.cli.main import run
 from unmet.planning import decision_table, report_data
 from unmet.report import render
@@ -36,8 +36,7 @@ def count(monkeypatch):
 
         return counted
 
-    for module in (fitting, diagnose, interval_censored, selection):
-        monkeypatch.setattr(module, "maximise", counting(module.maximise))
+    monkeypatch.setattr(selection, "maximise", counting(selection.maximise))
     monkeypatch.setattr(
         stack, "_climb", counting(stack._climb)
     )  # of distributions with shrunken slopes
