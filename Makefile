@@ -9,7 +9,7 @@ ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo app reproduce test test-min test-new test-kernels slow archives adapters lint style types quick browser \
-	docs bench fuzz metrics build lock licences clean
+	docs bench fuzz metrics vega build lock licences clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -155,6 +155,14 @@ fuzz: $(VENV)/dev  ## hostile files, kills, dying clusters; ordinary problems by
 
 metrics: $(VENV)/dev  ## what a reader must hold in the head: lines, files, records, names, calls
 	$(BIN)/python benchmarks/metrics.py
+
+# Charts in a page: Vega, Vega-Lite and Vega's interpreter, in one file (needs npm).
+vega:  ## src/unmet/vega.min.js from the newest releases
+	cd $$(mktemp -d) && npm install --silent vega vega-lite vega-interpreter esbuild && \
+	printf "%s\n" "export {View, parse} from 'vega';" "export {expressionInterpreter} from 'vega-interpreter';" \
+		"export {compile} from 'vega-lite';" > entry.js && \
+	npx esbuild entry.js --bundle --minify --format=iife --global-name=vl --legal-comments=none \
+		--outfile=$(CURDIR)/src/unmet/vega.min.js
 
 # The dates in the archives are that of the commit: the same commit gives the same bytes.
 build: $(VENV)/uv  ## wheel and sdist into dist/, the same bytes every time

@@ -35,7 +35,7 @@ def main() -> None:
         report = write_example_report(Path(folder) / "report.html")
         for size in SIZES:
             page = open_page(browser, size, report.as_uri())
-            page.wait_for_selector(".chart .plot svg path.line >> nth=0")
+            page.wait_for_selector(".chart .vega svg >> nth=0")
             take(page, f"report-{size}")
         process = subprocess.Popen(
             [sys.executable, "-c", SERVE, "app", "--port", str(PORT), "--no-browser"]
@@ -44,7 +44,7 @@ def main() -> None:
             wait_for(f"http://localhost:{PORT}/_stcore/health")
             for size in SIZES:
                 page = open_page(browser, size, f"http://localhost:{PORT}")
-                page.locator(".js-plotly-plot").first.wait_for()
+                page.locator("[data-testid=stVegaLiteChart]").first.wait_for()
                 page.locator("[data-test-script-state=notRunning]").wait_for()
                 take(page, f"app-{size}")
         finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 import unmet
-from unmet.planning import DecisionPlan, decision_table, evaluate, example, report_data
+from unmet.planning import DecisionPlan, decision_table, evaluate, example
 from unmet.report import write_report
 
 
@@ -35,7 +35,7 @@ def decide(path: Path, coming: pl.DataFrame, report: Path) -> pl.DataFrame:
     plan = unmet.load(path)
     found = plan.decide(coming, step=5)
     table = decision_table(coming, plan, found)
-    write_report(report_data(plan, decisions=table, notes=found.notes), report)
+    write_report(plan, report, decisions=table, notes=found.notes)
     return table
 
 

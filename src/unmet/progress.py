@@ -65,7 +65,7 @@ def report_missing(error: ModuleNotFoundError, what: str) -> None:
     """Say in one sentence what was left out for want of an optional package."""
     Console(stderr=True, soft_wrap=True).print(
         f"unmet: {what} was left out, because {error.name} is not installed; "
-        f"pip install {wanted('matplotlib', 'report')} adds it.",
+        f"pip install {wanted('vl-convert-python', 'images')} adds it.",
         markup=False,
         highlight=False,
     )

@@ -3,7 +3,6 @@
 import pytest
 
 pytest.importorskip("streamlit", reason="streamlit is not installed")
-pytest.importorskip("plotly", reason="plotly is not installed")
 
 import re
 

@@ -12,20 +12,21 @@ from typer.testing import CliRunner
 
 from unmet import Newsvendor
 from unmet.app.planning import (
-    OrderWhatIf,
-    costs_by_model,
+    QuickPlan,
     first_guess,
     has_history,
+    item_of,
+    items,
     orders_file,
     other_fields,
     plan_command,
 )
 from unmet.app.upload import read_uploaded
+from unmet.censoring.text import order_labels
 from unmet.cli.main import app
 from unmet.errors import InvalidInput
 from unmet.planning import OrderPlan, Schema, example, infer_schema
-from unmet.report.labels import order_labels
-from unmet.report.orders import item_finding
+from unmet.report.sentences import item_finding
 from unmet.tables.dialect import Dialect, as_bytes
 from unmet.tables.reading import read_file
 
@@ -45,15 +46,15 @@ def table():
 
 @pytest.fixture(scope="module")
 def what_if(table):
-    return OrderWhatIf(OrderPlan(horizon=3), table)
+    return QuickPlan(horizon=3).fit(table)
 
 
 @pytest.mark.parametrize(
     ("level", "model"), [(0.8, "linear"), (0.25, "linear"), (0.83, "linear"), (0.83, "seasonal")]
 )
 def test_orders_are_those_of_the_plan(table, what_if, level, model):
-    choice = type(what_if.quick)(model, "asked")
-    found = what_if.orders(choice, cost=Newsvendor.at_level(level))
+    choice = type(what_if.choice_)(model, "asked")
+    found = what_if.at(choice, cost=Newsvendor.at_level(level))
     direct = OrderPlan(horizon=3, cost=Newsvendor.at_level(level), model=model).fit(table)
     assert found.orders().equals(direct.orders())
     assert found.explain().equals(direct.explain())
@@ -62,21 +63,18 @@ def test_orders_are_those_of_the_plan(table, what_if, level, model):
 def test_all_models_are_compared_as_by_the_plan():
     pytest.importorskip("lightgbm", reason="lightgbm is not installed")
     table = sales_table(3, 45)
-    what_if = OrderWhatIf(OrderPlan(horizon=3), table)
-    choice = what_if.compare(cost=Newsvendor.at_level(0.8))
+    what_if = QuickPlan(horizon=3).fit(table)
+    choice = what_if.at(cost=Newsvendor.at_level(0.8)).compare()
     direct = OrderPlan(horizon=3, cost=Newsvendor.at_level(0.8)).fit(table)
     assert choice == direct.choice_
-    assert what_if.orders(choice, cost=Newsvendor.at_level(0.8)).orders().equals(direct.orders())
-    shown = costs_by_model(choice)
-    assert shown["all"].is_sorted()
-    assert shown.height == len(choice.cost)
+    assert what_if.at(choice, cost=Newsvendor.at_level(0.8)).orders().equals(direct.orders())
     both = [
-        what_if.orders(type(choice)(name, ""), cost=Newsvendor.at_level(0.8))
+        what_if.at(type(choice)(name, ""), cost=Newsvendor.at_level(0.8))
         for name in ("linear", "boosted")
     ]
     line, trees = (each.orders()["order"].to_numpy() for each in both)
     blend = (
-        what_if.orders(type(choice)("blend", ""), cost=Newsvendor.at_level(0.8))
+        what_if.at(type(choice)("blend", ""), cost=Newsvendor.at_level(0.8))
         .orders()["order"]
         .to_numpy()
     )
@@ -85,9 +83,9 @@ def test_all_models_are_compared_as_by_the_plan():
 
 def test_a_rate_that_nothing_tells():
     table = sales_table(flags=False)
-    what_if = OrderWhatIf(OrderPlan(horizon=3), table)
+    what_if = QuickPlan(horizon=3).fit(table)
     none, some = (
-        what_if.orders(cost=Newsvendor.at_level(0.8), sellout_rate=rate) for rate in (None, 0.3)
+        what_if.at(cost=Newsvendor.at_level(0.8), sellout_rate=rate) for rate in (None, 0.3)
     )
     more, fewer = some.orders(), none.orders()
     assert more["order"].sum() > fewer["order"].sum()
@@ -103,29 +101,25 @@ def test_a_rate_that_nothing_tells():
 
 
 def test_one_item(table, what_if):
-    plan = what_if.orders(cost=Newsvendor.at_level(0.8))
-    place, name = what_if.items()[2]
+    plan = what_if.at(cost=Newsvendor.at_level(0.8))
+    place, name = list(items(plan).items())[2]
     assert name == "002"
-    found, rows = what_if.item(plan, place)
+    found, rows = item_of(plan, place)
     own = table.filter(pl.col("item") == "002")
-    assert found.observed == own["sales"].to_list()
-    assert found.sold_out == own["sold_out"].to_list()
+    past = found["past"]
+    assert past["observed"].to_list() == own["sales"].to_list()
+    assert past["sold_out"].to_list() == own["sold_out"].to_list()
     assert rows.equals(plan.orders().filter(pl.col("item") == "002"))
-    assert found.decided == rows["order"].to_list()
-    told = np.flatnonzero(~np.isnan(found.expected))
-    assert told.size
-    assert all(
-        found.sold_out[place] and found.expected[place] > found.observed[place] for place in told
-    )
-    hidden = sum(found.expected[place] - found.observed[place] for place in told)
-    said = item_finding(found, order_labels("day"))
-    share = hidden / (hidden + sum(found.observed))
-    assert f"so {100 * share:.1f}% of it was hidden" in said
+    assert found["coming"]["decision"].to_list() == rows["order"].to_list()
+    more = past["expected"] - past["observed"]
+    assert (more.filter(~past["sold_out"]) == 0).all()
+    share = more.sum() / past["expected"].sum()
+    assert f"so {100 * share:.1f}% of it was hidden" in item_finding(found, order_labels("day"))
 
 
 def test_a_column_that_the_orders_have_themselves_is_refused(table):
     with pytest.raises(InvalidInput, match=r"must be called otherwise .* got 'order': rename it"):
-        OrderWhatIf(OrderPlan(), table.rename({"item": "order"}))
+        QuickPlan().fit(table.rename({"item": "order"}))
 
 
 def test_guesses_start_the_page():
@@ -162,8 +156,8 @@ def test_a_german_file_from_bytes_to_bytes():
             *("Datum", ("Artikel",), "Absatz", "Ausverkauft"),
         )
     assert file.table["Absatz"].to_list() == table["sales"].to_list()
-    what_if = OrderWhatIf(OrderPlan(horizon=2), file.table)
-    order_table = what_if.orders(cost=Newsvendor.at_level(0.8)).orders()
+    what_if = QuickPlan(horizon=2).fit(file.table)
+    order_table = what_if.at(cost=Newsvendor.at_level(0.8)).orders()
     name, _, data = orders_file(order_table, "Umsätze.csv", file.dialect)
     assert name == "orders.csv"
     lines = data.decode("utf-8-sig").split("\r\n")
@@ -188,8 +182,8 @@ def test_orders_as_the_file_was():
 def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table.write_csv("my sales.csv")
-    plan = what_if.orders(cost=Newsvendor.at_level(0.9))
-    command = plan_command(plan, what_if.schema, "my sales.csv")
+    plan = what_if.at(cost=Newsvendor.at_level(0.9))
+    command = plan_command(plan, what_if.schema_, "my sales.csv")
     assert command == (
         "unmet plan 'my sales.csv' --horizon 3 --service-level 0.9 --model linear -o orders.csv"
     )
@@ -199,10 +193,9 @@ def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch
 
 
 def test_the_command_says_what_differs_from_the_guess(table):
-    what_if = OrderWhatIf(
-        OrderPlan(horizon=3, lead_time=1, schema=Schema(sold_out="", gaps="zero")), table
-    )
-    plan = what_if.orders(cost=Newsvendor(3.0, 1.0), sellout_rate=0.2)
+    schema = Schema(sold_out="", gaps="zero")
+    what_if = QuickPlan(horizon=3, lead_time=1, schema=schema).fit(table)
+    plan = what_if.at(cost=Newsvendor(3.0, 1.0), sellout_rate=0.2)
     words = shlex.split(
         plan_command(plan, infer_schema(table), "s.csv", future="f.csv", decimal=",")
     )

@@ -4,7 +4,6 @@ import pytest
 from sales_panel import sales_panel
 
 pytest.importorskip("streamlit", reason="streamlit is not installed")
-pytest.importorskip("plotly", reason="plotly is not installed")
 
 import datetime
 import re
@@ -14,11 +13,9 @@ import polars as pl
 from sales_table import refilling
 from shown_page import control, metrics, select, texts, upload
 
-from unmet.app import figures
 from unmet.app.planning import plan_command
 from unmet.cli.main import run
-from unmet.planning import infer_schema, replenishment_report_data
-from unmet.report.replenishment import plots
+from unmet.planning import infer_schema
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -139,20 +136,3 @@ def test_the_command_makes_the_same_orders(tmp_path, monkeypatch):
     said = plan_command(without, infer_schema(flagged), "s.csv", decimal=",")
     assert "--sold-out none" in said
     assert "--decimal ," in said
-
-
-def test_pictures_are_those_of_the_report():
-    plan = refilling(lead_time=2, review=3, holding=0.2, shortage=1, on_hand="left")
-    content = replenishment_report_data(plan.fit(sales_table()), most=1)
-    ((ahead, charts),) = plots(content)
-    assert ahead.name == "bread"
-    for dark in (False, True):
-        past, stock = figures.stock_figures(charts, dark=dark)
-        drawn = {each.name: each for each in (*past.data, *stock.data) if each.name}
-        assert list(drawn["demand to come, as expected"].y) == ahead.demand
-        assert list(drawn["left at the end, as often more as less"].y) == ahead.middle
-        assert list(drawn["left at the end, 8 times of 10"].y) == ahead.high
-        assert list(drawn["chance of running out"].y) == ahead.empty
-        assert ahead.order in drawn["arrives"].y
-        assert stock.layout.yaxis2.tickformat == ".0%"
-        assert past.layout.font.color == figures.colors(dark)["ink"]

@@ -16,7 +16,6 @@ import polars as pl
 import pytest
 
 pytest.importorskip("streamlit", reason="streamlit is not installed")
-pytest.importorskip("plotly", reason="plotly is not installed")
 
 from unmet.planning import example
 
@@ -137,7 +136,7 @@ def work(page, way):
 
 def test_the_example_is_there_at_once_and_nobody_else_is_asked(page, address):
     assert metric(page, "Sold-out days") == "37%"
-    page.locator(".js-plotly-plot").first.wait_for()
+    page.locator("[data-testid=stVegaLiteChart]").first.wait_for()
     foreign = [
         url for url in page.asked if not url.startswith((address, "data:", "blob:", "ws://"))
     ]
@@ -145,11 +144,11 @@ def test_the_example_is_there_at_once_and_nobody_else_is_asked(page, address):
 
 
 def test_the_service_level_moves_the_orders(page):
-    before = metric(page, "Units to order")
+    before = metric(page, "To order in all")
     page.get_by_role("slider").first.focus()
     page.keyboard.press("ArrowRight")
     changed(page, before)
-    total = float(metric(page, "Units to order").replace(",", ""))
+    total = float(metric(page, "To order in all").replace(",", ""))
     assert total > float(before.replace(",", ""))
     assert "--service-level 0.91" in page.get_by_test_id("stCode").inner_text()
     with page.expect_download() as download:
@@ -188,9 +187,8 @@ def test_stock_that_lasts(page):
     changed(page, before)
     total = float(metric(page, "To order in all").replace(",", ""))
     assert total > 2 * float(before.replace(",", ""))
-    drawn = page.locator(".js-plotly-plot")
-    drawn.nth(1).wait_for()
-    assert "chance of running out" in drawn.nth(1).inner_text()
+    drawn = page.locator("[data-testid=stVegaLiteChart]")
+    drawn.nth(2).wait_for()
     assert page.get_by_text("to arrive for").first.is_visible()
     page.set_viewport_size({"width": 390, "height": 844})
     settled(page)
@@ -202,7 +200,7 @@ def test_stock_that_lasts(page):
     assert orders["order"].sum() == total
     with page.expect_download() as download:
         page.get_by_role("button", name="Download report.html").click()
-    assert "stock to come" in download.value.path().read_text(encoding="utf-8")
+    assert "Stock to come" in download.value.path().read_text(encoding="utf-8")
     take_back(page, "shelf.csv")
     page.get_by_role("heading", name="Orders for the coming days").wait_for()
     settled(page)
@@ -213,7 +211,7 @@ def test_a_slider_moves_the_numbers(page):
     page.get_by_text("Can the data tell?", exact=True).wait_for()
     settled(page)
     assert metric(page, "Can the data tell?") == "✓ yes"
-    page.locator(".js-plotly-plot").nth(2).wait_for()
+    page.locator("[data-testid=stVegaLiteChart]").nth(2).wait_for()
     before = {name: metric(page, name) for name in ("In all", "Money at stake")}
     slider = page.get_by_role("slider").first
     slider.focus()
@@ -317,7 +315,7 @@ def test_no_text_of_a_table_becomes_a_script(browser, address, way):
         page.get_by_role("combobox", name="Item", exact=True).click()
         page.get_by_role("option", name="srcdoc").click()
         settled(page)
-    page.locator(".js-plotly-plot").first.hover()
+    page.locator("[data-testid=stVegaLiteChart]").first.hover()
     nothing_ran(page, asked)
     if page.get_by_role("button", name="Download report.html").count():
         with page.expect_download() as download:

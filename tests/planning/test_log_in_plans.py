@@ -12,8 +12,8 @@ from sales_table import refilling
 from unmet import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.inventory import SupplyRules
-from unmet.planning import DecisionLog, OrderPlan, Schema, order_report_data
-from unmet.report import render
+from unmet.planning import DecisionLog, OrderPlan, Schema
+from unmet.report import render, report_data
 
 FIRST = datetime.date(2024, 1, 1)
 N_DAYS, N_SERIES = 56, 12
@@ -71,7 +71,7 @@ def test_overriding_is_priced(plan: OrderPlan) -> None:
     assert truth < 24
     assert plan.overrides_.known == 1
     assert plan.overrides_.cost == pytest.approx(10.0)
-    page = render(order_report_data(plan))
+    page = render(report_data(plan))
     assert "changing them has cost 10 against what was suggested" in page
 
 

@@ -12,9 +12,9 @@ from unmet import DistributionDecision, LatentBand, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.evaluation import censored_cost
 from unmet.evaluation.backtest import ModelChoice
-from unmet.planning import report_data
 from unmet.planning.decision_models import HeldOut, candidates
 from unmet.planning.plan_options import plan_from_options
+from unmet.report import report_data
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 
@@ -72,10 +72,11 @@ def test_takes_the_distribution_where_a_line_cannot_follow(wide, chosen):
     }
     assert paid["distribution"] < paid["linear"]
     content = report_data(plan)
-    assert choice.why in content.notes
-    assert choice.why not in content.answer
+    assert choice.why in content["notes"]
+    assert choice.why not in content["answer"]
     assert (
-        content.inputs["model"] == "distribution, of linear, distribution (chosen on rows held out)"
+        content["inputs"]["model"]
+        == "distribution, of linear, distribution (chosen on rows held out)"
     )
     assert plan.words == "this plan: distribution, latent band"
 
@@ -109,8 +110,8 @@ def test_without_flags_there_is_a_line_and_a_sentence(small):
         assert (plan.model_name, plan.choice_.scored) == ("linear", False)
         assert "neither flags nor stock say which rows sold out" in plan.choice_.why
         content = report_data(plan)
-        assert plan.choice_.why in content.notes
-        assert plan.choice_.why not in content.answer
+        assert plan.choice_.why in content["notes"]
+        assert plan.choice_.why not in content["answer"]
     some = table.with_columns(
         pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.col("out")).alias("some")
     )

@@ -8,8 +8,7 @@ import pytest
 
 import unmet
 from unmet import Newsvendor, OrderPlan
-from unmet.planning import order_report_data
-from unmet.report import render
+from unmet.report import render, report_data
 
 pytest.importorskip("skops")
 FIRST = datetime.date(2024, 1, 1)
@@ -57,7 +56,7 @@ def test_the_same_bit_for_bit(model, tmp_path):
     assert loaded.explain().equals(plan.explain())
     assert loaded.choice_ == plan.choice_
     assert loaded.schema_ == plan.schema_
-    assert render(order_report_data(loaded)) == render(order_report_data(plan))
+    assert render(report_data(loaded)) == render(report_data(plan))
     np.testing.assert_array_equal(loaded.panel_.observed, plan.panel_.observed)
     np.testing.assert_array_equal(loaded.panel_.known["price"], plan.panel_.known["price"])
 
@@ -70,7 +69,7 @@ def test_a_contest_a_range_and_pandas(tmp_path):
     loaded = again(plan, tmp_path)
     assert isinstance(loaded.orders(), pd.DataFrame)
     pd.testing.assert_frame_equal(loaded.orders(), plan.orders())
-    assert render(order_report_data(loaded)) == render(order_report_data(plan))
+    assert render(report_data(loaded)) == render(report_data(plan))
 
 
 def test_one_series_and_a_plan_that_has_not_learned(tmp_path):

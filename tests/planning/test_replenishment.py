@@ -13,8 +13,8 @@ from sales_table import refilling
 import unmet
 from unmet import Newsvendor, OrderPlan
 from unmet.errors import InvalidInput
-from unmet.planning import DecisionLog, replenishment_report_data
-from unmet.report import render
+from unmet.planning import DecisionLog
+from unmet.report import render, report_data
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -201,7 +201,7 @@ def test_loaded_plans_are_the_same_bit_for_bit(
     np.testing.assert_array_equal(again.replenishment_.order, plan.replenishment_.order)
     np.testing.assert_array_equal(again.demand_, plan.demand_)
     assert again.in_words() == plan.in_words()
-    assert render(replenishment_report_data(again)) == render(replenishment_report_data(plan))
+    assert render(report_data(again)) == render(report_data(plan))
 
 
 def test_what_changing_orders_was_worth_is_kept_and_pandas_stays_pandas(tmp_path: Path) -> None:

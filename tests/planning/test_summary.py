@@ -4,7 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from unmet.censoring.model import Ambiguity, Choice, Diagnosis
-from unmet.planning.summary import followed, hidden_rows, plain_answers
+from unmet.censoring.text import followed, hidden_rows, plain_answers
 
 FOUND = Diagnosis(
     "LatentBand",
@@ -48,7 +48,7 @@ def test_where_the_data_can_tell():
     )
     assert said["How sure is that?"].startswith("Sure: ")
     assert said["And the orders?"] == (
-        "They average 31.00, 4.00 more than if sales were taken for demand."
+        "They average 31.00, 4.00 more than if sales are taken for demand."
     )
     assert said["What is it worth?"] == "About 1.50 for each row, 750 in all."
     assert said["What next?"].startswith("Use these orders: learn them with unmet fit")
@@ -64,7 +64,7 @@ def test_where_it_cannot():
     )
     assert said["How sure is that?"].startswith("Not sure")
     assert said["And the orders?"] == (
-        "They average 27.00, as if sales were taken for demand; anything from 27.00 to 36.00 may "
+        "They average 27.00, as if sales are taken for demand; anything from 27.00 to 36.00 may "
         "be right."
     )
     assert "What is it worth?" not in said
@@ -120,8 +120,8 @@ def test_who_says_how_many_rows_hide_something():
 
 
 def test_what_is_followed_where_the_data_cannot_tell():
-    assert followed(CANNOT, "newsvendor") == "Sales were taken for demand."
-    assert followed(CANNOT, "replacement") == "Times in service were taken for lifetimes."
+    assert followed(CANNOT, "newsvendor") == "Sales are taken for demand."
+    assert followed(CANNOT, "replacement") == "Times in service are taken for lifetimes."
     least = replace(CANNOT, share_censored=0.12)
     assert followed(least, "newsvendor") == "Orders follow the least share that fits, 12%."
     choice = Choice(27.0, 9.0, 0.4)

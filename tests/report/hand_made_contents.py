@@ -9,7 +9,7 @@ import polars as pl
 from scipy.stats import norm
 
 from unmet.censoring.model import Candidate, Diagnosis, QuantilePlot, Sensitivity
-from unmet.planning.decision_report import Comparison, Fold, MethodCost, ReportData, Stake
+from unmet.planning.decision_report import Comparison, Fold, MethodCost
 
 LEVELS = (0.02, 0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.98)
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
@@ -85,22 +85,42 @@ def comparison(basis="truth") -> Comparison:
     )
 
 
-def content(**changes) -> ReportData:
-    whole = ReportData(
-        title=f"Orders {EVIL}",
-        problem="newsvendor",
-        answer=("Order 1,240 a day.", "30% of the rows hide demand."),
-        decisions=orders(),
-        n_decisions=6,
-        diagnosis=diagnosis(),
-        comparison=comparison(),
-        stake=Stake(7.25, 2.0, 11.0, 1200),
-        level=0.75,
-        inputs={"Rows": "3,294", "Costs": "underage 3, overage 1"},
-        notes=("12 rows without a date were left out.",),
-        command="unmet decide 'a & b.unmet' next.csv",
-        versions={"unmet": "0.1.0", "numpy": "2.3.1"},
-        date="date",
-        currency="€",
+def content(**changes) -> dict:
+    whole = {
+        "kind": "decision",
+        "title": f"Orders {EVIL}",
+        "problem": "newsvendor",
+        "answer": ("Order 1,240 a day.", "30% of the rows hide demand."),
+        "decisions": orders(),
+        "n_decisions": 6,
+        "diagnosis": diagnosis(),
+        "comparison": comparison(),
+        "stake": (7.25, 2.0, 11.0),
+        "n_rows": 1200,
+        "level": 0.75,
+        "inputs": {"Rows": "3,294", "Costs": "underage 3, overage 1"},
+        "notes": ("12 rows without a date were left out.",),
+        "command": "unmet decide 'a & b.unmet' next.csv",
+        "versions": {"unmet": "0.1.0", "numpy": "2.3.1"},
+        "date": "date",
+        "series": (),
+        "history": None,
+        "currency": "€",
+        "assumed": None,
+    }
+    return whole | changes
+
+
+def nothing() -> dict:
+    """A report without decisions, diagnosis, comparison and notes."""
+    whole = dict.fromkeys(("decisions", "diagnosis", "comparison", "stake", "level"))
+    return content(
+        **whole,
+        title="Nothing",
+        answer=(),
+        n_decisions=0,
+        inputs={},
+        notes=(),
+        command="",
+        versions={"unmet": "0.1.0"},
     )
-    return replace(whole, **changes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -56,7 +57,10 @@ class Reader(HTMLParser):
         self.open.pop()
 
     def handle_data(self, data):
-        self.open[-1].own.append(data)
+        if self.open[-1].name != "script" or "type" not in self.open[-1].attributes:
+            self.open[-1].own.append(data)
+        else:  # no text for readers
+            self.open[-1].attributes["json"] = data
 
 
 def read(page: str) -> Element:
@@ -65,3 +69,12 @@ def read(page: str) -> Element:
     reader.close()
     assert len(reader.open) == 1
     return reader.root
+
+
+def drawn(figure: Element) -> list[dict]:
+    """What the charts of a figure show: specifications, or the packed data of an item."""
+    return [
+        json.loads(each.attributes["json"])
+        for each in figure.all("script")
+        if "json" in each.attributes
+    ]

@@ -9,8 +9,8 @@ import pytest
 import unmet
 from unmet.censoring.latent import selection, stack
 from unmet.cli.main import run
-from unmet.planning import decision_table, report_data
-from unmet.report import render
+from unmet.planning import decision_table
+from unmet.report import render, report_data
 
 WORDS = ["--observed", "sales", "--features", "price", "--underage", "3", "--overage", "1"]
 

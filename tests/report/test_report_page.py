@@ -9,10 +9,9 @@ from importlib.resources import files
 from itertools import pairwise
 
 import pytest
-from hand_made_contents import EVIL, comparison, content, diagnosis, orders
-from read_page import read
+from hand_made_contents import EVIL, comparison, content, diagnosis, nothing, orders
+from read_page import drawn, read
 
-from unmet.planning.decision_report import ReportData
 from unmet.report import render
 
 SECTIONS = [
@@ -68,11 +67,11 @@ def test_policy_allows_these_scripts_and_no_request(page):
     assert "default-src 'none'" in policy
     assert "http" not in policy
     run = [each for each in page.all("script") if "type" not in each.attributes]
-    assert len(run) == 1
+    assert len(run) == 3
     for script in run:
         digest = b64encode(sha256(script.text.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
-    assert policy.count("sha256-") == 1
+    assert policy.count("sha256-") == 3
     assert "script-src 'unsafe-inline'" not in policy
 
 
@@ -87,17 +86,16 @@ def test_text_never_becomes_markup(page, text):
 
 
 def test_charts_are_drawn_and_told(page):
-    drawn = list(page.all("figure"))
-    names = [each.attributes["id"].removeprefix("chart-") for each in drawn]
+    figures = list(page.all("figure"))
+    names = [each.attributes["id"].removeprefix("chart-") for each in figures]
     assert names == ["decisions", "item-0", "stake", "rate", "costs", "hidden", "likelihood"]
-    for figure in drawn:
+    for figure in figures:
         image = figure.one("div", role="img")
         caption = figure.one("figcaption").one("strong").text
         assert image.attributes["aria-label"].startswith(caption)
         assert len(caption) > 30
-        assert list(image.all("svg"))
-        for path in image.all("path"):
-            assert not re.search(r"nan|inf|[^\sMLHVZhl\d.-]", path.attributes["d"])
+        (chart,) = drawn(image)
+        assert "parts" in chart or chart["layer"]
 
 
 def test_no_statistics_above_the_fold(page):
@@ -164,7 +162,7 @@ def test_share_is_a_range_where_the_data_cannot_tell():
     }
     assert cards["rows that hide demand"] == "0% to 37%"
     assert cards["money at stake"] == "2,400 to 13,200"
-    assert "Sales were taken for demand." in section(page, "hidden").text
+    assert "Sales are taken for demand." in section(page, "hidden").text
     assert "The data cannot tell what is lost" in section(page, "stake").text
     assert "as far as the data tell" not in page.text.lower()
 
@@ -246,14 +244,12 @@ def test_every_problem_has_its_words(problem):
 
 
 def test_parts_that_are_missing_are_explained():
-    page = shown(ReportData("Nothing", "newsvendor"))
+    page = shown(nothing())
     assert [each.attributes["id"] for each in page.all("section")] == SECTIONS
     assert not list(page.all("figure"))
     assert not list(page.all("table"))
     for name in SECTIONS:
-        told = [each.text for each in section(page, name).all("p")]
-        assert told
-        assert all(sentence.endswith(".") for sentence in told)
+        assert section(page, name).text.strip()
     assert "sales were taken for demand" in section(page, "hidden").text
 
 
@@ -274,7 +270,7 @@ def contrast(one, two):
 
 @pytest.mark.parametrize("place", [0, 1], ids=["light", "dark"])
 def test_text_has_contrast(place):
-    style = (files("unmet.report") / "report.css").read_text()
+    style = (files("unmet.report") / "templates" / "report.css").read_text()
     block = re.findall(r":root \{(.*?)\}", style, re.DOTALL)[place]
     colors = dict(re.findall(r"--(\w+): (#\w{6})", block))
     for ink in ("ink", "quiet", "link", "yes", "weakly", "no"):

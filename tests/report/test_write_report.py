@@ -14,7 +14,7 @@ def test_file_holds_the_page(tmp_path):
     path = tmp_path / "report.html"
     assert write_report(content(), str(path)) == path
     assert path.read_bytes() == render(content()).encode()
-    assert path.stat().st_size < 100_000
+    assert path.stat().st_size < 1_000_000
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -10,21 +11,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from unmet.app.cache import FITS
-from unmet.app.planning import has_history
+from unmet.app.planning import has_history, orders_file
 from unmet.app.upload import MAX_MEGABYTES, guess_plan, guess_truth, read_uploaded
 from unmet.censoring.model import RATES
+from unmet.censoring.text import capital, labels_for
 from unmet.errors import InvalidInput
 from unmet.planning import example
 from unmet.planning.example import EXAMPLE, Example
-from unmet.report.labels import labels_for
 from unmet.tables.dialect import DecimalUnknown
 from unmet.tables.reading import PARTS, TableFile
 
 if TYPE_CHECKING:
     import polars
-    from plotly.graph_objects import Figure
 
+    from unmet.charts import Chart
     from unmet.planning import Schema
 
 
@@ -429,8 +429,17 @@ def plain(text: str) -> str:
     return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
 
 
+_TURNS = threading.Semaphore(2)  # fits at once: more slow each other down on few cores
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _made(key: str, _make: Callable[[], Any]) -> Any:  # noqa: ARG001
+    with _TURNS:
+        return _make()
+
+
 def shared(key: str, doing: str, make: Callable[[], _Result]) -> _Result:
-    """Give what all users of the same table share, and show who waits that and for how many.
+    """Give what all users of the same table share: it is made once.
 
     Parameters
     ----------
@@ -440,16 +449,8 @@ def shared(key: str, doing: str, make: Callable[[], _Result]) -> _Result:
         What is being done, such as "Learning from the past".
     make : callable
     """
-    place = st.empty()
-
-    def tell(before: int) -> None:
-        others = {0: "", 1: ": 1 other user is before you"}
-        said = others.get(before, f": {before} others are before you")
-        place.info(f"{doing} …{said}", icon="⏳")
-
     with st.spinner(f"{doing} …"):
-        found = FITS.get(key, make, tell)
-    place.empty()
+        found: _Result = _made(key, make)
     return found
 
 
@@ -460,20 +461,42 @@ def listed(sentences: Iterable[str]) -> None:
         st.markdown("\n".join(f"- {plain(each)}" for each in kept))
 
 
-def chart(figure: Figure, finding: str, key: str) -> None:
-    """Show a figure, and in labels what it shows."""
-    st.plotly_chart(figure, theme=None, key=key, alt=finding, config={"displayModeBar": False})
-    st.caption(plain(finding))
+def chart(drawn: Chart, finding: str = "") -> None:
+    """Show a chart, and in words what it shows."""
+    st.vega_lite_chart(drawn.on(dark=st.context.theme.type == "dark"), theme=None)
+    if finding:
+        st.caption(plain(finding))
 
 
-def key_figures(shown: Iterable[tuple[str, str, str]]) -> None:
+def key_figures(shown: Iterable[Sequence[str]]) -> None:
     """Show the numbers that stand at the top: name, value and what it means."""
     kept = list(shown)
     with st.container(key="figures"):
-        for place, (name, value, meaning) in zip(st.columns(len(kept)), kept, strict=True):
+        for place, (name, value, *meaning) in zip(st.columns(len(kept)), kept, strict=True):
             with place, st.container(border=True, height="stretch"):
-                st.metric(name, value)
-                st.caption(plain(meaning) or "&nbsp;")
+                st.metric(capital(name), value)
+                st.caption(plain(" ".join(filter(None, meaning))) or "&nbsp;")
+
+
+def take_away(
+    order_table: polars.DataFrame,
+    source: Source,
+    report: Callable[[], str],
+    command: str,
+    name: str,
+) -> None:
+    """Offer the orders and the report as files, and show the command that makes the same."""
+    st.subheader("Take it away", anchor=False)
+
+    def written(table: polars.DataFrame) -> tuple[str, str, bytes]:
+        return orders_file(table, source.name, source.file.dialect)
+
+    with st.container(horizontal=True):
+        mime = written(order_table.head(1))[1]
+        offer(f"Download {name}", lambda: written(order_table)[2], name, mime, type="primary")
+        offer("Download report.html", report, "report.html", "text/html")
+    st.caption("The same on the command line:")
+    st.code(command, language="bash", wrap_lines=True)
 
 
 def offer(

@@ -1,13 +1,15 @@
-"""Orders for the coming days as the page shows them: for a planner, statistics a click away."""
+"""Orders as the page shows them: for the coming days, or to refill shelves where stock lasts.
+
+For a planner; statistics are a click away. Key figures, charts and sentences are those of the
+report.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import streamlit as st
 
-from unmet.app import figures
 from unmet.app.controls import (
     NONE,
     Asked,
@@ -16,30 +18,38 @@ from unmet.app.controls import (
     chart,
     key_figures,
     listed,
-    offer,
     one_column,
     plain,
     shared,
+    take_away,
 )
 from unmet.app.planning import (
-    OrderWhatIf,
-    by_day,
-    costs_by_model,
+    QuickPlan,
     first_guess,
     in_weeks,
-    on_the_page,
+    item_of,
+    items,
     orders_file,
     other_fields,
     plan_command,
 )
-from unmet.app.replenishment_page import service_level, show_replenishment
+from unmet.censoring.text import capital, order_labels, percent
+from unmet.charts import curve
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
-from unmet.evaluation.backtest import ModelChoice
 from unmet.inventory import SupplyRules
 from unmet.planning import OrderPlan, Schema, infer_schema
-from unmet.report.labels import order_labels
-from unmet.report.orders import item_finding
+from unmet.planning.order_plan import SERVICE_LEVEL
+from unmet.report import render, report_data
+from unmet.report.page import (
+    chance_chart,
+    cost_table,
+    order_cards,
+    replenishment_cards,
+    stock_chart,
+)
+from unmet.report.sentences import item_finding, stock_finding
+from unmet.report.tables import by_day, item_chart, item_name, item_parts, items_of, stock_parts
 from unmet.tables.panel import GAPS
 from unmet.tables.schema import holds_flags
 
@@ -57,7 +67,7 @@ def show_orders(source: Source) -> None:
     with st.sidebar:
         asked = _columns(source)
     if asked.on_hand is not None:
-        show_replenishment(source, asked)
+        _show_replenishment(source, asked)
         return
     st.title("Orders for the coming days", anchor=False)
     st.caption(
@@ -65,39 +75,65 @@ def show_orders(source: Source) -> None:
         "as you ask for."
     )
     horizon, lead_time, moved, compared = _controls(source, asked)
-    plan = OrderPlan(horizon=horizon, lead_time=lead_time, **asked.parameters)
     key = f"{asked.key} {horizon} {lead_time}"
-    what_if = _learn(key, plan, source.file.table, asked.future)
-    choice = _compare(key, what_if, moved) if compared else what_if.quick
+    plan = QuickPlan(horizon=horizon, lead_time=lead_time, **asked.parameters)
+    learned = shared(
+        f"history {key}",
+        "Learning from the past",
+        lambda: plan.fit(source.file.table, future=asked.future),
+    )
+    choice = learned.choice_
+    if compared:  # once, at the cost at which it is first asked for
+        doing = "Comparing all models on the last weeks"
+        choice = shared(f"backtest {key}", doing, lambda: learned.at(**moved).compare())
     decided = shared(
-        f"orders {key} {moved} {choice.model}",
-        "Deciding",
-        lambda: what_if.orders(choice, **moved),
+        f"orders {key} {moved} {choice.model}", "Deciding", lambda: learned.at(choice, **moved)
     )
-    order_table = decided.orders()
-    key_figures(_key_figures(decided, asked.weeks))
-    find = _orders(order_table, decided.schema_)
-    _item(what_if, decided, find)
-    _notes(source, decided)
-    st.subheader("Take it away", anchor=False)
-    name, mime, _ = orders_file(order_table.head(1), source.name, source.file.dialect)
-    offer(
-        f"Download {name}",
-        lambda: orders_file(order_table, source.name, source.file.dialect)[2],
-        name,
-        mime,
-        type="primary",
-    )
-    st.caption("The same on the command line:")
+    data = report_data(decided)
+    share = data["sold_out"]
+    told = "of the past, as counted" if share is not None else "no column tells"
+    sold_out = f"sold-out {asked.unit}", "?" if share is None else percent(share), told
+    # what the others cost stands below
+    cards = [card for card in order_cards(data) if not card[0].startswith("cost")]
+    key_figures([*cards, sold_out])
+    find = _orders(decided)
+    _item(decided, find)
+    _notes(source, data)
+    with st.expander("How the orders were made"):
+        st.markdown(plain(choice.why))
+        if choice.cost:
+            sold = "" if choice.censoring_adjusted else "; sales are taken for demand"
+            st.caption(f"Mean cost of a day on {choice.n_days} days that no model had seen{sold}:")
+            columns = {name: cells for name, cells, _ in cost_table(choice, data["models"])}
+            st.dataframe(columns, hide_index=True, key="models")
+        else:
+            st.markdown("“Compare all models” tries others on the last weeks of the past.")
+        listed(choice.left_out)
+        used = [f"{name}: {why}" for name, why in decided.schema_.left_out.items()]
+        if used:
+            st.markdown("Columns that are not used:")
+            listed(used)
+    _take_away(source, asked, decided)
+
+
+def _take_away(source: Source, asked: Asked, decided: OrderPlan) -> None:
+    name = orders_file(decided.order_table_.head(1), source.name, source.file.dialect)[0]
     command = plan_command(
         decided,
         asked.guess,
         source.name,
         future=asked.future_name,
+        on_order=asked.on_order_name,
         decimal=source.decimal,
         orders=name,
     )
-    st.code(command, language="bash", wrap_lines=True)
+    take_away(
+        decided.order_table_,
+        source,
+        lambda: render(report_data(decided, notes=source.file.notes, command=command)),
+        command,
+        name,
+    )
 
 
 # --- At the side: which column is what.
@@ -249,7 +285,7 @@ def _controls(source: Source, asked: Asked) -> tuple[int, int, dict[str, Any], b
             )
             by_costs = st.toggle("Costs instead of a service level", key=f"{key}-costs")
         with second:
-            cost = _costs(key) if by_costs else Newsvendor.at_level(service_level(key, unit))
+            cost = _costs(key) if by_costs else Newsvendor.at_level(_service_level(key, unit))
     return int(horizon), int(lead_time), {"cost": cost, "sellout_rate": rate}, compared
 
 
@@ -263,114 +299,222 @@ def _costs(key: str) -> Newsvendor:
     return Newsvendor(float(under), float(over))
 
 
-def _learn(
-    key: str, plan: OrderPlan, table: polars.DataFrame, future: polars.DataFrame | None
-) -> OrderWhatIf:
-    """Learn once for each file, choice of columns, horizon and lead time, for every visitor."""
-    return shared(
-        f"history {key}", "Learning from the past", lambda: OrderWhatIf(plan, table, future=future)
+def _service_level(key: str, unit: str) -> float:
+    """Ask for the share of days on which demand is to be met."""
+    level = st.slider(
+        f"Service level: share of {unit} on which demand is met",
+        50,
+        99,
+        round(100 * SERVICE_LEVEL),
+        format="%d%%",
+        key=f"{key}-level",
     )
-
-
-def _compare(key: str, what_if: OrderWhatIf, moved: dict[str, Any]) -> ModelChoice:
-    """Compare once, at the service level at which it is first asked for."""
-    doing = "Comparing all models on the last weeks"
-    return shared(f"backtest {key}", doing, lambda: what_if.compare(**moved))
+    return float(level / 100)
 
 
 # --- What is shown.
 
 
-def _key_figures(plan: OrderPlan, weeks: bool) -> list[tuple[str, str, str]]:
-    order_table, past = plan.orders(), plan.panel_.hidden
-    dates, unit = order_table[plan.schema_.date], "weeks" if weeks else "days"
-    units, hidden, safety = (
-        float(order_table[name].sum()) for name in ("order", "hidden_demand", "safety")
-    )
-    span = f"{dates.min():%d %b} to {dates.max():%d %b %Y}"
-    shown = [("Units to order", f"{units:,.0f}", f"{order_table.height:,} orders, {span}")]
-    share = f"{hidden / units:.0%} of the units" if units > 0 else "units"
-    shown.append(("Hidden demand", f"{hidden:,.0f}", f"{share}: asked for beyond sales"))
-    share = f"{abs(safety) / units:.0%} of the units" if units > 0 else "units"
-    why = "so that you seldom run out" if safety >= 0 else "less, as leftovers cost more"
-    shown.append(("Safety", f"{safety:,.0f}".replace("-", "−"), f"{share}: {why}"))
-    if past is None:
-        shown.append((f"Sold-out {unit}", "?", "no column tells"))
-    else:
-        shown.append((f"Sold-out {unit}", f"{np.nanmean(past):.0%}", "of the past, as counted"))
-    return shown
-
-
-def _orders(order_table: polars.DataFrame, schema: Schema) -> str:
-    """Show orders as items × days; give what was searched for."""
-    st.subheader("Orders", anchor=False)
+def _found(order_table: polars.DataFrame, names: Any) -> tuple[polars.DataFrame, str]:
+    """Ask for a part of a name; give the rows of such items."""
     find = ""
-    if schema.series:
+    if order_table.select(names).n_unique() > 1:
         find = st.text_input("Find items", key="find", placeholder="part of a name or number")
-    table = by_day(order_table, schema, find)
-    if not table.height:
+    has = names.str.to_lowercase().str.contains(find.strip().lower(), literal=True)
+    rows = order_table.filter(has)
+    if not rows.height:
         st.markdown("No item has this in its name.")
+    return rows, find.strip().lower()
+
+
+def _table(shown: Any, key: str, columns: dict[str, Any], most: int = 420) -> None:
+    """Show a table, as high as its rows need."""
+    part = shown.head(_MAX_ROWS)
+    tall = min(38 + 35 * part.height, most)
+    st.dataframe(part, column_config=columns, height=tall, hide_index=True, key=key)
+    if part.height < shown.height:
+        st.caption(f"The first {part.height:,} of {shown.height:,} rows; the file has all.")
+
+
+def _orders(plan: OrderPlan) -> str:
+    """Show orders as items × days; give what was searched for."""
+    import polars as pl
+
+    st.subheader("Orders", anchor=False)
+    schema, labels = plan.schema_, order_labels("day" if plan.panel_.step == 1 else "week")
+    rows, find = _found(plan.order_table_, item_name(schema.series))
+    if not rows.height:
         return find
-    config: dict[str, Any] = {
-        name: st.column_config.NumberColumn(format="localized", width="small")
+    cells = rows.select(
+        item_name(schema.series), date=schema.date, decision=pl.col("order").cast(pl.Float64)
+    )
+    found = by_day(cells, labels)
+    table = cells.drop("item") if found is None and not schema.series else cells
+    if found is not None:
+        _, table, last = found
+        first = pl.DataFrame([["all", *last]], schema=table.schema, orient="row")
+        table = pl.concat([first, table.cast(first.schema)])
+    columns = {
+        name: st.column_config.NumberColumn(name.strip(), format="localized", width="small")
         for name, kind in table.schema.items()
         if kind.is_numeric()
     }
-    for name in schema.series:
-        config[name] = st.column_config.TextColumn(pinned=len(schema.series) == 1)
-    shown = table.head(_MAX_ROWS)
-    tall = min(38 + 35 * shown.height, 420)
-    st.dataframe(shown, column_config=config, height=tall, hide_index=True, key="orders")
-    if shown.height < table.height:
-        st.caption(f"The first {shown.height:,} of {table.height:,} items; the file has all.")
+    _table(table, "orders", columns)
     return find
 
 
-def _item(what_if: OrderWhatIf, plan: OrderPlan, find: str) -> None:
+def _item(plan: OrderPlan, find: str) -> None:
     """Show one item: its past, what sold-out days hid, and its orders."""
-    schema = plan.schema_
+    schema, names = plan.schema_, items(plan)
     st.subheader("One item" if schema.series else "The past and the orders", anchor=False)
-    items = what_if.items()
-    labels = find.strip().lower()
-    names = dict([each for each in items if labels in each[1].lower()][:_MAX_ITEMS] or items[:1])
-    place = next(iter(names))
+    kept = [place for place, name in names.items() if find in name.lower()] or list(names)[:1]
+    place = kept[0]
     if schema.series:
-        place = st.selectbox("Item", list(names), format_func=names.__getitem__, key="item")
-    item, rows = what_if.item(plan, place)
-    shown = order_labels("day" if plan.panel_.step == 1 else "week")
-    dark = st.context.theme.type == "dark"
-    chart(figures.item_figure(item, shown, dark=dark), item_finding(item, shown), "chart-item")
-    parts = rows.drop(schema.series).rename(
-        {"usual_sales": "usual sales", "hidden_demand": "hidden demand", "based_on": "based on"}
-    )
-    config = {
-        schema.date: st.column_config.DateColumn(format="ddd D MMM"),
-        **{
-            name: st.column_config.NumberColumn(format="%.1f")
-            for name in ("usual sales", "hidden demand", "safety")
-        },
-    }
-    tall = min(38 + 35 * parts.height, 330)
-    st.dataframe(parts, column_config=config, height=tall, hide_index=True, key="parts")
+        options = kept[:_MAX_ITEMS]
+        place = st.selectbox("Item", options, format_func=names.__getitem__, key="item")
+    item, rows = item_of(plan, place)
+    labels = order_labels("day" if plan.panel_.step == 1 else "week")
+    chart(item_chart(item_parts(item, labels), labels), item_finding(item, labels))
+    parts = rows.drop(schema.series)
+    columns: dict[str, Any] = {schema.date: st.column_config.DateColumn(format="ddd D MMM")}
+    for name in ("usual_sales", "hidden_demand", "safety"):
+        columns[name] = st.column_config.NumberColumn(name.replace("_", " "), format="%.1f")
+    columns["based_on"] = st.column_config.TextColumn("based on")
+    _table(parts, "parts", columns, 330)
 
 
-def _notes(source: Source, plan: OrderPlan) -> None:
-    """Show what a planner should know, and behind a click what a statistician asks."""
-    notes = [*source.file.notes, *plan.notes_]
+def _notes(source: Source, data: dict[str, Any]) -> None:
+    """Show what a planner should know."""
+    notes = [*source.file.notes, *data["notes"]]
     if notes:
         st.subheader("Good to know", anchor=False)
-        listed(on_the_page(each) for each in notes)
-    choice, schema = plan.choice_, plan.schema_
+        listed(notes)
+
+
+# --- Where stock lasts.
+
+
+def _show_replenishment(source: Source, asked: Asked) -> None:
+    """Show the page of replenishment: controls, orders, stock to come, notes, and files."""
+    st.title("What to order now", anchor=False)
+    st.caption(
+        "From what was sold, what is there and what is on its way to the next order of each item: "
+        "enough until the one after it can arrive."
+    )
+    rules, cost = _supply_controls(source, asked)
+    plan = OrderPlan(supply=SupplyRules(**rules), **asked.parameters)
+    learned = shared(
+        f"replenish {asked.key} {rules}",
+        "Learning from the past",
+        lambda: plan.fit(source.file.table, future=asked.future, on_order=asked.on_order),
+    )
+    with st.spinner("Deciding …"):
+        decided = learned.at(cost=cost)
+    data = report_data(decided, most=_MAX_ITEMS)
+    key_figures(replenishment_cards(data))
+    st.subheader("Orders, the most urgent first", anchor=False)
+    find = _urgent(data)
+    _stock(data, find)
+    _notes(source, data)
     with st.expander("How the orders were made"):
-        st.markdown(plain(choice.why))
-        if choice.cost:
-            sold = "" if choice.censoring_adjusted else "; sales are taken for demand"
-            st.caption(f"Mean cost of a day on {choice.n_days} days that no model had seen{sold}:")
-            st.dataframe(costs_by_model(choice), hide_index=True, key="models")
-        else:
-            st.markdown("“Compare all models” tries others on the last weeks of the past.")
-        listed(choice.left_out)
-        used = [f"{name}: {why}" for name, why in schema.left_out.items()]
-        if used:
-            st.markdown("Columns that are not used:")
-            listed(used)
+        st.markdown(plain(f"{capital(data['aim'])}."))
+        st.markdown(plain(f"Expected demand follows {data['models'][data['model']]}."))
+        missed, usual = data["missed"], data["missed"].get("seasonal") or 1.0
+        if len(missed) > 1:
+            ranked = sorted(missed, key=missed.__getitem__)
+            st.caption(f"How far each way missed demand on {data['unit']}s held out:")
+            columns = {
+                "expected demand": [data["models"][name] for name in ranked],
+                "against what is usual": [f"{missed[name] / usual:.0%}" for name in ranked],
+            }
+            st.dataframe(columns, hide_index=True, key="missed")
+    _take_away(source, asked, decided)
+
+
+def _supply_controls(source: Source, asked: Asked) -> tuple[dict[str, Any], Newsvendor]:
+    """Ask how long orders take, how often one orders, and what to aim at."""
+    key, unit = source.key, asked.unit
+    with st.container(border=True):
+        first, second, third, fourth = st.columns([1.2, 1.2, 2.4, 2.1], gap="medium")
+        with first:
+            lead_time = st.number_input(
+                f"{capital(unit)} until an order arrives",
+                0,
+                366,
+                0,
+                key=f"{key}-arrives-{unit}",
+                help=f"0: ordered tonight, it is there when the next {unit[:-1]} begins.",
+            )
+        with second:
+            review = st.number_input(
+                f"{capital(unit)} from one order to the next",
+                1,
+                366,
+                1,
+                key=f"{key}-review-{unit}",
+                help="Each order must last until the next one arrives.",
+            )
+        with fourth:
+            by_costs = st.toggle("Costs instead of a service level", key=f"{key}-lasting-costs")
+        with third:
+            if not by_costs:
+                cost = Newsvendor.at_level(_service_level(key, unit))
+            else:
+                left, right = st.columns(2)
+                name, each = f"{key}-shortage", unit[:-1]
+                missing = left.number_input(
+                    "A unit that is missing costs", 0.01, 1e9, 1.0, key=name
+                )
+                label, name = f"A unit left over costs, each {each}", f"{key}-holding"
+                over = right.number_input(label, 0.01, 1e9, 0.2, key=name)
+                cost = Newsvendor(underage=float(missing), overage=float(over))
+    return {"lead_time": int(lead_time), "review": int(review)}, cost
+
+
+def _urgent(data: dict[str, Any]) -> str:
+    """Show orders, the most urgent first; give what was searched for."""
+    import polars as pl
+
+    rows, find = _found(data["decisions"], pl.col("item"))
+    if not rows.height:
+        return find
+    config = st.column_config
+    columns: dict[str, Any] = {
+        "item": config.TextColumn("item", pinned=True),
+        "order": config.NumberColumn("order", format="localized"),
+        "arrives": config.DateColumn("arrives", format="ddd D MMM"),
+        "on_hand": config.NumberColumn("there", format="localized"),
+        "on_order": config.NumberColumn("on its way", format="localized"),
+        "expected_demand": config.NumberColumn("expected demand", format="%.1f"),
+        "order_up_to": None,  # the file has it
+        "runs_empty": config.DateColumn("runs empty", format="ddd D MMM"),
+        "chance_of_running_out": config.NumberColumn("chance of running out", format="percent"),
+    }
+    _table(rows, "replenish", columns)
+    st.caption(
+        "An item runs empty when demand is more likely than not to exceed what is there, if no "
+        "other order follows. The chance is that of the time which this order is for."
+    )
+    return find
+
+
+def _stock(data: dict[str, Any], find: str) -> None:
+    """Show one item: its past with the demand to come, its stock to come, and its risk."""
+    st.subheader("Stock to come", anchor=False)
+    known = {ahead["item"]: ahead for ahead in data["ahead"]}
+    names = [name for name in known if find in name.lower()] or list(known)
+    name = st.selectbox("Item", names, key="stock-item") if len(known) > 1 else names[0]
+    ahead, history = known[name], data["history"]
+    labels = order_labels(data["unit"])
+    found, _ = items_of(None, history.filter(history["item"] == name), labels, when=None)
+    past = item_parts(found[0], labels) if found else []
+    coming = curve("demand to come", "fitted", ahead["dates"], ahead["demand"])
+    stock, chance = stock_parts(ahead)
+    st.markdown(f"**{plain(stock_finding(ahead, data['unit']))}**")
+    left, right = st.columns(2, gap="large")
+    with left:
+        sold = f"What was sold, and the demand that is expected of the coming {data['unit']}s."
+        chart(item_chart([*past, coming], labels), sold)
+    with right:
+        chart(stock_chart(stock), "The shaded area has what is left 8 times of 10.")
+        chart(chance_chart(chance))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from unmet.app import figures
 from unmet.app.controls import (
     STYLE,
     PageChoice,
@@ -26,24 +25,27 @@ from unmet.app.controls import (
     shared,
 )
 from unmet.app.orders import show_orders
-from unmet.app.planning import on_the_page
 from unmet.app.whatif import MAX_ROWS, Outcome, WhatIf
-from unmet.censoring.plots import possible_rates
-from unmet.censoring.text import if_wrong, number, percent, sure
+from unmet.censoring.plots import possible_rates, quantile_chart, rate_charts
+from unmet.censoring.text import (
+    Labels,
+    capital,
+    followed,
+    hidden_rows,
+    if_wrong,
+    labels_for,
+    number,
+    percent,
+    sure,
+)
+from unmet.costs import Revenue
 from unmet.errors import UnmetError
 from unmet.planning import DecisionPlan
 from unmet.planning.plan_options import command_of, plan_from_options
-from unmet.planning.summary import followed, hidden_rows
 from unmet.report import render
-from unmet.report.labels import (
-    Labels,
-    capital,
-    decisions_finding,
-    labels_for,
-    quantiles_finding,
-    sensitivity_finding,
-)
 from unmet.report.page import SYMBOLS
+from unmet.report.sentences import decisions_finding, quantiles_finding, sensitivity_finding
+from unmet.report.tables import decisions_chart
 from unmet.tables.dialect import Dialect, as_bytes
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ def main() -> None:
                 choice = choose(source)
             _answer(choice)
     except UnmetError as error:
-        st.error(plain(on_the_page(str(error))), icon="⚠️")
+        st.error(plain(str(error)), icon="⚠️")
         st.markdown(
             "Choose another file or other columns at the side; the page goes on from there."
         )
@@ -110,7 +112,7 @@ def _learn(key: str, all_rows: bool, plan: DecisionPlan, table: polars.DataFrame
 
 def _show(outcome: Outcome, about: str, command: str) -> None:
     """Show key figures, charts, the table, what is not known, and what can be taken away."""
-    labels, dark = labels_for(outcome.plan.problem), st.context.theme.type == "dark"
+    labels = labels_for(outcome.plan.problem)
     key_figures(_key_figures(outcome, labels))
     if outcome.hindsight is not None:
         st.markdown(f"**In hindsight.** {plain(_hindsight(outcome))}")
@@ -119,12 +121,12 @@ def _show(outcome: Outcome, about: str, command: str) -> None:
         st.markdown(plain(choice.why))
     left, right = st.columns(2, gap="large")
     with left:
-        _decisions(outcome, labels, about, dark)
+        _decisions(outcome, labels, about)
     with right:
         rate_place = st.container()
     left, right = st.columns(2, gap="large")
     with left:
-        _quantiles(outcome, labels, dark)
+        _quantiles(outcome, labels)
     with right:
         _unknown(outcome, labels)
     _table(outcome.table, labels)
@@ -140,7 +142,7 @@ def _show(outcome: Outcome, about: str, command: str) -> None:
     st.caption("The same on the command line:")
     st.code(command, language="bash", wrap_lines=True)
     with rate_place:  # last, because its curve takes longest the first time
-        _rates(outcome, labels, dark)
+        _rates(outcome, labels)
 
 
 def _key_figures(outcome: Outcome, labels: Labels) -> list[tuple[str, str, str]]:
@@ -167,11 +169,11 @@ def _key_figures(outcome: Outcome, labels: Labels) -> list[tuple[str, str, str]]
         value = f"{SYMBOLS[found.identified]} {found.identified}"
         shown.append(("Can the data tell?", value, sure(found)))
     if at_stake is not None:
-        low, high = at_stake.total_range
+        total, low, high = (each * outcome.table.height for each in at_stake)
         meaning = "what ignoring it costs, all rows"
         if low != high:
             meaning += f"; {number(low)} to {number(high)} possible"
-        shown.append(("Money at stake", number(at_stake.total), meaning))
+        shown.append(("Money at stake", number(total), meaning))
     return shown
 
 
@@ -180,7 +182,7 @@ def _hindsight(outcome: Outcome) -> str:
     found = outcome.hindsight
     assert found is not None
     plan, start = found["plan"], f"On the truth of {found.n_rows:,} rows"
-    if outcome.plan.goal == "revenue":
+    if isinstance(outcome.plan.cost, Revenue):
         return f"{start} these prices earn {number(-plan.cost)} per row."
     sentence = f"{start} these decisions cost {number(plan.cost)} per row"
     if plan.saving is None:
@@ -192,19 +194,19 @@ def _hindsight(outcome: Outcome) -> str:
     )
 
 
-def _decisions(outcome: Outcome, labels: Labels, about: str, dark: bool) -> None:
+def _decisions(outcome: Outcome, labels: Labels, about: str) -> None:
     st.subheader(capital(labels.decisions), anchor=False)
     st.caption(plain(f"Decided on: {about}."))
     shown = outcome.table.filter(outcome.table["decision"].is_finite())
     if not shown.height:
         st.markdown("No planned replacement pays: replace at failure.")
         return
-    figure = figures.decisions_figure(shown, problem=outcome.plan.problem, dark=dark)
-    chart(figure, decisions_finding(shown, labels), "chart-decisions")
+    drawn, period = decisions_chart(shown, labels)
+    chart(drawn, decisions_finding(shown, labels, period))
 
 
-def _rates(outcome: Outcome, labels: Labels, dark: bool) -> None:
-    found, rate = outcome.diagnosis, outcome.plan.sellout_rate
+def _rates(outcome: Outcome, labels: Labels) -> None:
+    found = outcome.diagnosis
     st.subheader(f"Another {labels.rate}", anchor=False)
     if outcome.plan.problem == "replacement" or found is None or found.profile is None:
         known = found is not None and found.share_is_seen
@@ -214,31 +216,18 @@ def _rates(outcome: Outcome, labels: Labels, dark: bool) -> None:
     with st.spinner("Trying other rates …"):
         curve = possible_rates(found)
     assert curve is not None
-    figure = figures.sensitivity_figure(found, problem=outcome.plan.problem, dark=dark)
-    if isinstance(rate, float):
-        line = {"color": figures.colors(dark)["cost"], "width": 3}
-        figure.add_shape(
-            type="line",
-            x0=rate,
-            x1=rate,
-            y0=0,
-            y1=1,
-            yref="paper",
-            line=line,
-            name=f"{rate:.0%} assumed",
-            showlegend=True,
-        )
-    chart(figure, sensitivity_finding(found, curve, labels), "chart-rates")
+    decision, fit, _ = rate_charts(found, labels, outcome.assumed)
+    chart(decision, sensitivity_finding(found, curve, labels))
+    chart(fit)
 
 
-def _quantiles(outcome: Outcome, labels: Labels, dark: bool) -> None:
+def _quantiles(outcome: Outcome, labels: Labels) -> None:
     found = outcome.diagnosis
     st.subheader("What is hidden", anchor=False)
     if found is None or found.quantiles is None:
         st.markdown("There is no plot of it here.")
         return
-    figure = figures.diagnosis_figure(found, problem=outcome.plan.problem, dark=dark)
-    chart(figure, quantiles_finding(found.quantiles, labels), "chart-hidden")
+    chart(quantile_chart(found, labels), quantiles_finding(found.quantiles, labels))
 
 
 def _unknown(outcome: Outcome, labels: Labels) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators import LinearDecision
 from unmet.evaluation.backtest import ModelChoice
-from unmet.planning import DecisionPlan, decision_table, report_data
+from unmet.planning import DecisionPlan, decision_table
 from unmet.planning.backtest import in_hindsight
 from unmet.planning.decision_models import (
     AUTO,
@@ -34,8 +34,9 @@ from unmet.planning.decision_models import (
     given_costs,
 )
 from unmet.planning.decision_plan import Decisions
-from unmet.planning.decision_report import Comparison, ReportData, Stake, keep_history, stake
+from unmet.planning.decision_report import Comparison, keep_history
 from unmet.planning.plan_options import cost_numbers, with_costs
+from unmet.report.data import report_data, stake_of
 from unmet.rows import read_features
 from unmet.tables.reading import TableRows, as_polars, require_columns
 
@@ -57,8 +58,8 @@ class Outcome:
     decisions : Decisions
     table : polars.DataFrame
         Columns that tell rows apart, then ``ignoring`` and ``decision``.
-    stake : Stake or None
-        What ignoring that something is hidden costs.
+    stake : tuple of three float, or None
+        What ignoring that something is hidden costs a row, and the ends of its range.
     hindsight : Comparison or None
         What the decisions cost on the truth, where it is known.
     notes : tuple of str
@@ -68,7 +69,7 @@ class Outcome:
     plan: DecisionPlan
     decisions: Decisions
     table: polars.DataFrame
-    stake: Stake | None
+    stake: tuple[float, float, float] | None
     hindsight: Comparison | None
     notes: tuple[str, ...]
 
@@ -83,9 +84,9 @@ class Outcome:
         rate = self.plan.sellout_rate
         return rate if isinstance(rate, float) else None
 
-    def report(self, command: str = "", title: str | None = None) -> ReportData:
+    def report(self, command: str = "", title: str | None = None) -> dict[str, Any]:
         """Give all that a report shows."""
-        content = report_data(
+        return report_data(
             self.plan,
             decisions=self.table,
             comparison=self.hindsight,
@@ -93,8 +94,8 @@ class Outcome:
             command=command,
             title=title,
             assumed=self.assumed,
+            stake=self.stake,
         )
-        return replace(content, stake=self.stake)
 
 
 class AssumedRates:
@@ -263,10 +264,10 @@ class WhatIf:
         require_columns(rows, [truth], "truth")
         plan = self.plan(assumed)
         found = plan.decide(rows, step, lower)
-        at_stake, rate, diagnosis = stake(plan, rows.height), plan.sellout_rate, plan.diagnosis_
+        at_stake, rate, diagnosis = stake_of(plan), plan.sellout_rate, plan.diagnosis_
         if isinstance(rate, float) and diagnosis is not None and self.rates is not None:
             per_row = self.rates.stake(rate, diagnosis)
-            at_stake = Stake(per_row, per_row, per_row, rows.height)
+            at_stake = (per_row, per_row, per_row)
         return Outcome(
             plan=plan,
             decisions=found,

@@ -6,17 +6,6 @@ them; here is what could have been chosen otherwise.
 
 from __future__ import annotations
 
-# --- plots of a diagnosis
-
-#: Levels in the order in which they claim their place on the axis.
-TICK_LEVELS = (0.5, 0.05, 0.95, 0.25, 0.75, 0.9, 0.1, 0.99, 0.01)
-#: Least distance between labels of levels, wide and narrow, as a share of the axis.
-LABELS_APART = (0.07, 0.085)
-#: A gap below this share of the range is no gap.
-VISIBLE = 0.01
-#: Share of the panel's width and height that the word "hidden" takes, with some air.
-WORD_WIDTH, WORD_HEIGHT = 0.25, 0.14
-
 # --- rules that train the model: audited, searched
 
 #: Rows to be expected beyond the quantile, per parameter of ε: fewer make the diagnosis "weakly".

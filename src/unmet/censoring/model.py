@@ -26,7 +26,7 @@ from unmet.rows import Rows
 from unmet.solvers.descent.jumps import LEVELS, best_ages
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from unmet.charts import Chart
 
 
 Identified: TypeAlias = Literal["yes", "weakly", "no"]
@@ -341,21 +341,17 @@ class Diagnosis:
 
         return describe(self)
 
-    def plot(self, *, narrow: bool = False) -> Figure:
-        """Draw both plots: bent quantiles, and sensitivity to the sell-out rate.
-
-        Parameters
-        ----------
-        narrow : bool, default=False
-            One below the other, for a phone.
+    def plot(self) -> Chart:
+        """Draw bent quantiles, and the sensitivity to the sell-out rate.
 
         Returns
         -------
-        matplotlib.figure.Figure
+        Chart
+            Shows itself in a notebook; ``save`` writes HTML, SVG or PNG.
         """
         from unmet.censoring.plots import draw
 
-        return draw(self, narrow=narrow)
+        return draw(self)
 
 
 _PLAIN = (

@@ -1,13 +1,19 @@
-"""What `print(model.diagnosis_)` shows: questions answered, and the candidates compared."""
+"""A diagnosis in words: what `print` shows of it, and what a planner is told.
+
+`describe` answers the questions of a statistician and compares the candidates; `summarise` those of
+a planner. `Labels` holds what things are called in each problem.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import floor, isfinite, log10
 from textwrap import wrap
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from unmet.censoring.model import Ambiguity, Candidate, Choice, Diagnosis
+from unmet.validation import OneOf
 
 Cells: TypeAlias = tuple[str, ...]
 
@@ -31,6 +37,180 @@ _SURE = {
     "weakly": "the data can tell that it matters, but not how much.",
     "no": "the data cannot tell whether anything is hidden.",
 }
+
+
+# --- What things are called.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """What things are called in one problem; the defaults fit any.
+
+    Attributes
+    ----------
+    decision, decisions : str
+        What is decided.
+    nouns : str
+        The same in a word, in the plural.
+    observations : str
+        What was seen, in the plural.
+    truth : str
+        What one wanted to see.
+    rate : str
+        The share of rows whose truth lies above the observation.
+    rate_means : str
+        The same in other words.
+    policy : str
+        What limits the observations.
+    sold_out : str
+        What is known of an observation that hides something.
+    hide : str
+        What a row does whose truth lies above the observation.
+    ended, flagged : str
+        What was counted where orders were found, and where flags or stock say it.
+    ignoring : str
+        What everything is compared with: that observations are taken for the truth.
+    amount : str
+        What an axis of decisions measures.
+    added_up : bool
+        Whether decisions add up to something.
+    covered : str
+        The share of rows whose decision is not below the truth.
+    served : str or None
+        The share of the truth that decisions reach, where that has a name.
+    favours : str
+        What evaluating on observations favours.
+    helps : tuple of str
+        What would tell more, a sentence each.
+    period : str
+        What one decision is for, where decisions are dated.
+    """
+
+    decision: str = "decision"
+    decisions: str = "decisions"
+    nouns: str = "decisions"
+    observations: str = "observations"
+    truth: str = "truth"
+    rate: str = "sell-out rate"
+    rate_means: str = "share of rows censored"
+    policy: str = "orders"
+    sold_out: str = "censored"
+    hide: str = "hide some of the truth"
+    ended: str = "{} of the rows are at their limit"
+    flagged: str = "{} of the rows are censored"
+    ignoring: str = "if observations are taken for the truth"
+    amount: str = "units"
+    added_up: bool = True
+    covered: str = "Rows covered"
+    served: str | None = None
+    favours: str = "decisions that are too low"
+    helps: tuple[str, ...] = ()
+    period: str = "day"
+
+
+_AUDIT = (
+    "The truth of a few rows, found out with effort (AuditedBand): a few dozen often decide "
+    "between candidates."
+)
+
+PROBLEMS = {
+    "newsvendor": Labels(
+        decision="order quantity",
+        decisions="order quantities",
+        nouns="orders",
+        observations="sales",
+        truth="demand",
+        rate_means="share of rows that sold out",
+        sold_out="known to be sold out",
+        hide="hide demand",
+        ended="in {} of the rows sales ended at the order",
+        flagged="{} of the rows sold out",
+        ignoring="if sales are taken for demand",
+        served="Demand served",
+        favours="orders that are too low",
+        helps=(
+            "A sell-out rate: how often was the shelf empty (sellout_rate)? A rough one is much "
+            "better than none.",
+            "Flags of the rows that sold out (censored_column), even for some of the rows.",
+            "What was in stock (stock_column): sales below it are demand.",
+            _AUDIT,
+        ),
+    ),
+    "pricing": Labels(
+        decision="price",
+        decisions="prices",
+        nouns="prices",
+        observations="offered prices",
+        truth="the reservation price",
+        rate="acceptance rate",
+        rate_means="share of offers that were accepted",
+        policy="offers",
+        sold_out="accepted",
+        hide="hide what buyers would have paid",
+        ended="in {} of the rows the price ended at the offer",
+        flagged="{} of the offers were accepted",
+        ignoring="if offers are taken for what buyers would pay",
+        amount="price",
+        added_up=False,
+        covered="Prices too high",
+        favours="prices that are too low",
+        helps=(
+            "Rejected offers: without them nothing says what was too much (Limits.offers).",
+            "Prices that vary for the same kind of buyer: try a few per cent more and less.",
+            "Deals at a price that the buyer named: they are the truth itself.",
+            _AUDIT,
+        ),
+    ),
+    "replacement": Labels(
+        decision="replacement age",
+        decisions="replacement ages",
+        nouns="ages",
+        observations="times in service",
+        truth="the failure time",
+        rate="share replaced in time",
+        rate_means="share of units replaced before they failed",
+        policy="plans",
+        sold_out="had not failed",
+        hide="hide a lifetime",
+        ended="{} of the parts were taken out at a planned age",
+        flagged="{} of the parts were taken out before they failed",
+        ignoring="if times in service are taken for lifetimes",
+        amount="age",
+        added_up=False,
+        covered="Failed before",
+        favours="ages that are too low",
+        helps=(
+            "Flags of the units that had not failed when they were replaced (censored).",
+            "Some units that are left in service until they fail.",
+            "What inspections found: it limits the failure time from both sides (Limits).",
+            _AUDIT,
+        ),
+    ),
+}
+
+
+def labels_for(problem: str) -> Labels:
+    """Labels of a problem: "newsvendor", "pricing" or "replacement"."""
+    return PROBLEMS[OneOf(*PROBLEMS)("problem", problem)]
+
+
+def order_labels(unit: str) -> Labels:
+    """Labels of orders for coming days or weeks; `unit` is "day" or "week"."""
+    return replace(
+        PROBLEMS["newsvendor"],
+        decision="order",
+        decisions="orders",
+        sold_out="sold out",
+        period=unit,
+    )
+
+
+def capital(text: str) -> str:
+    """Begin a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+# --- Numbers.
 
 
 def sure(diagnosis: Diagnosis) -> str:
@@ -385,3 +565,219 @@ def _fitting(notes: Sequence[list[str]], room: int) -> list[str]:
             return [*lines, f"- and {len(notes) - place} more in .notes"]
         lines += note
     return lines
+
+
+# --- What a planner is told of a fitted plan.
+
+
+def summarise(plan: Any, command: str = "", *, costs_given: bool = True) -> str:
+    """Say what a fitted plan found, without a word of statistics.
+
+    Parameters
+    ----------
+    plan : DecisionPlan
+        Fitted, with a diagnosis.
+    command : str
+        What fits a model with the same labels; shown on a line of its own where that is the advice.
+    costs_given : bool
+        Whether the user has said what mistakes cost.
+
+    Returns
+    -------
+    str
+        A question and its answer in a few lines each, none longer than 88 characters, and the
+        command.
+    """
+    lines = []
+    answers = plain_answers(plan, costs_given=costs_given)
+    for question, answer in answers:
+        first, *others = wrap(answer, WIDTH - _INDENT)
+        lines += [f"{question:<{_INDENT}}{first}", *(" " * _INDENT + line for line in others)]
+    if command and answers and answers[-1][1].startswith("Use "):
+        lines.append(command)
+    return "\n".join(lines)
+
+
+def plain_answers(plan: Any, *, costs_given: bool = True) -> list[tuple[str, str]]:
+    """Questions of a planner, and the answers; those without an answer are left out."""
+    found = plan.diagnosis_
+    if found is None:
+        return []
+    asked = [
+        ("Is anything hidden?", _planner_hidden(found, plan)),
+        ("How sure is that?", _planner_sure(found, plan)),
+        (f"And the {PROBLEMS[plan.problem].nouns}?", _planner_decisions(found, plan.problem)),
+        ("What is it worth?", _planner_worth(found)),
+        ("If that is wrong?", _planner_if_wrong(found, plan.problem)),
+        ("What next?", _planner_next(found, plan, costs_given=costs_given)),
+    ]
+    return [(question, answer) for question, answer in asked if answer]
+
+
+def hidden_rows(found: Diagnosis, problem: str, assumed: float | None = None) -> tuple[str, str]:
+    """Say how many rows hide something, and who says so: the same labels wherever it is said.
+
+    What was counted, what the user said and what the data tell are three different things. Rows
+    that sold out need not hide anything: demand may have ended with the stock.
+
+    Parameters
+    ----------
+    found : Diagnosis
+    problem : {"newsvendor", "pricing", "replacement"}
+    assumed : float, optional
+        Share of rows that somebody assumes to hide something, whatever was found.
+
+    Returns
+    -------
+    tuple of two str
+        The share of rows that hide something, for a card, and a sentence; both empty where the
+        diagnosis gives no share.
+    """
+    labels = PROBLEMS[problem]
+    hide, share, ends = labels.hide, found.share_censored, found.share_range
+    if assumed is not None:
+        return percent(assumed), f"{percent(assumed)} of the rows {hide}, as you assumed."
+    if share is None:
+        return "", ""
+    if found.share_is_seen:
+        if not share:
+            return "0%", f"Of no row it is known to {hide} (counted)."
+        counted = (labels.flagged if ends is None else labels.ended).format(percent(share))
+        counted = f"{counted[0].upper()}{counted[1:]} (counted)"
+        if ends is None or ends[1] - ends[0] < COUNTED:
+            most = "at most " if problem == "newsvendor" else ""  # demand may end with the stock
+            return f"{most}{percent(share)}", f"{counted}."
+        return interval(ends), f"{counted}; {interval(ends)} may {hide}."
+    if found.share_given is not None:
+        given = rates(found.share_given)
+        middle = "" if given == percent(share) else f"; {percent(share)} was taken"
+        return given, f"{given} of the rows {hide}, as you said (sellout_rate){middle}."
+    if found.identified == "no":
+        possible = "any share" if ends is None or ends == (0.0, 1.0) else interval(ends)
+        any_share = possible if possible == "any share" else f"any share from {possible}"
+        return possible, f"These numbers cannot tell: {any_share} of the rows may {hide}."
+    if ends is None and found.profile is not None:
+        ends = found.interval
+    possible = "" if ends is None else f"; any share from {interval(ends)} is possible"
+    if not share:
+        return "0%", f"Nothing is hidden, as far as these numbers can tell{possible}."
+    return percent(share), f"About {percent(share)} of the rows {hide}{possible}."
+
+
+def followed(found: Diagnosis, problem: str) -> str:
+    """Say what decisions follow where the data cannot tell; empty where they can."""
+    decisions = PROBLEMS[problem].nouns.capitalize()
+    if found.identified != "no" or found.share_is_seen or found.share_given is not None:
+        return ""
+    told = found.ambiguity
+    if told is not None and told.followed != "least_censoring":
+        aim = {"minimax_regret": "regret", "expected_cost": "expected cost"}[told.followed]
+        return f"{decisions} follow the least {aim} over all of these."
+    if not found.share_censored:
+        return f"{PROBLEMS[problem].ignoring.removeprefix('if ').capitalize()}."
+    least = percent(found.share_censored)
+    return f"{decisions} follow the least share that fits, {least}."
+
+
+def _planner_hidden(found: Diagnosis, plan: Any) -> str:
+    _, said = hidden_rows(found, plan.problem)
+    estimated = not found.share_is_seen
+    if not said or (estimated and (found.share_given is not None or found.identified == "no")):
+        return said
+    answer = "Yes" if found.share_censored else "No"
+    return f"{answer}: {said[0].lower()}{said[1:]}"
+
+
+def _planner_sure(found: Diagnosis, plan: Any) -> str:
+    decisions, observations = PROBLEMS[plan.problem].nouns, PROBLEMS[plan.problem].observations
+    if found.share_given is not None:
+        return f"As sure as you are of the rate; the {observations} do not prove it."
+    if found.identified == "yes":
+        rule = getattr(getattr(plan.estimator_, "rule_", None), "order_rule_", None)
+        rule = getattr(rule, "rule_", None)
+        if rule is not None and rule.accepted:
+            return f"Sure. Past orders followed a rule, which gave it away: {rule.formula}."
+        return f"Sure: all that fits these numbers leads to much the same {decisions}."
+    if found.share_is_seen and found.identified is not None:
+        return (
+            f"Sure which rows, not how much they hide: these {decisions} may be somewhat "
+            "too low or too high."
+        )
+    if found.identified == "weakly":
+        return (
+            f"Sure that something is hidden, not how much: these {decisions} are more "
+            "likely too low than too high."
+        )
+    if found.identified == "no":
+        return f"Not sure: the {observations} would look the same if nothing were hidden."
+    return ""
+
+
+def _planner_decisions(found: Diagnosis, problem: str) -> str:
+    decision, shift = found.decision, found.shift
+    if decision is None:
+        return ""
+    ends = found.decision_range or (decision, decision)
+    decimals = decimals_for(max(abs(shift or 0.0), ends[1] - ends[0]) or decision, 3)
+    said = f"They average {fixed(decision, decimals)}"
+    if shift:
+        way = "more" if shift > 0 else "less"
+        said += f", {fixed(abs(shift), decimals)} {way} than {PROBLEMS[problem].ignoring}"
+    elif shift is not None:
+        said += f", as {PROBLEMS[problem].ignoring}"
+    low, high = (fixed(end, decimals) for end in ends)
+    if low != high and found.identified != "yes":
+        said += f"; anything from {low} to {high} may be right"
+    return said + "."
+
+
+def _planner_worth(found: Diagnosis) -> str:
+    if not found.stake:
+        return ""
+    sure = "" if found.identified == "yes" else ", if what was assumed is right"
+    total = number(found.stake * found.n_rows)
+    return f"About {number(found.stake)} for each row, {total} in all{sure}."
+
+
+def _planner_if_wrong(found: Diagnosis, problem: str) -> str:
+    told = found.ambiguity
+    if told is None:
+        return ""
+    followed, lost, digits, places = largest_loss(told)
+    if told.followed == "minimax_regret":
+        return (
+            f"{lost[0].upper()}{lost[1:]}, whatever is true (when_unidentified='minimax_regret')."
+        )
+    rate = followed.worst_rate
+    labels = PROBLEMS[problem]
+    case = f"{percent(rate)} of the rows {labels.hide}" if rate else "nothing is hidden"
+    return (
+        f"If {case}, {lost}. With when_unidentified='minimax_regret' {labels.nouns} average "
+        f"{fixed(told.minimax_regret.decision, places)}, and a row costs at most "
+        f"{fixed(told.minimax_regret.worst, digits)} more, whatever is true."
+    )
+
+
+def _planner_next(found: Diagnosis, plan: Any, *, costs_given: bool) -> str:
+    costs = "" if costs_given else "put your own costs in place of 1 and 1, "
+    nouns = PROBLEMS[plan.problem].nouns
+    use = f"Use these {nouns}: {costs}learn them with unmet fit, then run unmet decide."
+    if found.identified in (None, "yes") or found.share_given is not None:
+        return use
+    if found.share_is_seen:
+        return f"{use} More rows would tell more."
+    if plan.problem != "newsvendor":
+        flag = "accepted" if plan.problem == "pricing" else "failed"
+        return (
+            f"Name the column that says what became of each row (columns[{flag!r}]), and run this "
+            "again."
+        )
+    ways = ["about how often you sell out (sellout_rate=.2)"]
+    if plan.column("censored") is None:
+        ways.append("which rows sold out (columns['censored'])")
+    if plan.column("stock") is None:
+        ways.append("what was in stock (columns['stock'])")
+    if plan.date is None:
+        ways.append("dates (columns['date'])")
+    known = ways[0] if len(ways) == 1 else f"{', '.join(ways[:-1])} or {ways[-1]}"
+    return f"Say one thing more, and run this again: {known}."

@@ -34,8 +34,6 @@ def app(
     """
     if find_spec("streamlit") is None:
         raise MissingPackage.for_extra("the what-if page", "streamlit", "app")
-    if find_spec("plotly") is None:
-        raise MissingPackage.for_extra("the what-if page", "plotly", "app")
     used = _free(port)
     address = f"http://{_ADDRESS}:{used}"
     typer.echo(f"The what-if page is at {address} (Ctrl-C ends it).")

@@ -152,8 +152,9 @@ def diagnose(
     Without costs, a unit too little and a unit too much are taken to cost 1 each.
     """
     from unmet.censoring.hours import detect_stockouts
-    from unmet.planning import report_data, summarise
+    from unmet.censoring.text import summarise
     from unmet.planning.plan_options import fit_command
+    from unmet.report import report_data
 
     check_output(words["report"], "--report", REPORTS, [table])
     if not hasattr(plan.rule, "fit"):
@@ -212,9 +213,9 @@ def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
     """Learn decisions from a table and save the model."""
     from unmet import planning
     from unmet.persistence import save
-    from unmet.planning import report_data
     from unmet.planning.decision_models import plain_why
     from unmet.progress import report_progress
+    from unmet.report import report_data
 
     output = words["output"]
     check_output(output, "--output", taken=[table])
@@ -232,16 +233,16 @@ def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
     found, compared, chosen = fitted.diagnosis_, fitted.comparison_, fitted.choice_
     if words["as_json"]:
         plain = {
-            "inputs": dict(content.inputs),
-            "answer": content.answer,
+            "inputs": content["inputs"],
+            "answer": content["answer"],
             "choice": None if chosen is None else chosen.to_dict(),
             "diagnosis": None if found is None else found.to_dict(),
             "comparison": None if compared is None else compared.to_dict(),
-            "notes": content.notes,
+            "notes": content["notes"],
         }
         print_json(plain, files)
     else:
-        for line in content.answer:
+        for line in content["answer"]:
             typer.echo(as_options(line))
         if compared is not None:
             show_comparison(compared, plan.problem, details=words["details"])
@@ -249,9 +250,9 @@ def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
         if words["details"] and found is not None:
             typer.echo(f"\n{found}")
         if chosen is not None and not words["details"]:
-            remark(plain_why(chosen) if note == chosen.why else note for note in content.notes)
+            remark(plain_why(chosen) if note == chosen.why else note for note in content["notes"])
         else:
-            remark(content.notes)
+            remark(content["notes"])
     show_files(files)
 
 
@@ -262,8 +263,9 @@ def decide(
     words: dict[str, Any],
 ) -> None:
     """Add a column of decisions to a table."""
-    from unmet.planning import decision_table, report_data
-    from unmet.planning.decision_report import answer
+    from unmet.planning import decision_table
+    from unmet.report import report_data
+    from unmet.report.sentences import answer
     from unmet.tables.dialect import Dialect, as_text
 
     output, name = words["output"], words["name"]
@@ -342,8 +344,8 @@ def compare(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None
     With a date every method learns only from the days before those that are held out.
     """
     from unmet import planning
-    from unmet.planning import report_data
     from unmet.progress import report_progress
+    from unmet.report import report_data
     from unmet.validation import Maybe, WholeNumber
 
     check_output(words["report"], "--report", REPORTS, [table])

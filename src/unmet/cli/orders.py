@@ -294,8 +294,8 @@ def _order(
     till: HourFiles,
 ) -> None:
     """Read the tables, fit the plan, and write and show what it orders."""
-    from unmet.planning import order_report_data, replenishment_report_data
     from unmet.progress import report_progress
+    from unmet.report import report_data
     from unmet.tables.reading import read_file
 
     _check_files(wrong, table, words)
@@ -335,8 +335,9 @@ def _order(
         made.append((planned.projection(), words["projection"]))
     files = [write_table(_as_read(each, rows[day], path), path, dialect) for each, path in made]
     if words["report"] is not None:
-        tell = replenishment_report_data if lasts else order_report_data
-        content = tell(planned, notes=said, command=command_line(), currency=words["currency"])
+        content = report_data(
+            planned, notes=said, command=command_line(), currency=words["currency"]
+        )
         files += write_report(content, words["report"])
     if words["save"] is not None:
         files.append(planned.save(words["save"], about={"command": command_line()}))
@@ -523,7 +524,7 @@ def _show_orders(planned: OrderPlan, orders: polars.DataFrame) -> None:
 
 def _show_replenishment(planned: OrderPlan, orders: polars.DataFrame) -> None:
     """Print the orders in a few sentences, and the series that are most urgent."""
-    from unmet.planning.order_report import urgent_first
+    from unmet.report.data import urgent_first
 
     def cell(value: Any) -> str:
         return (

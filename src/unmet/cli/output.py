@@ -22,7 +22,7 @@ from unmet.errors import InvalidInput
 if TYPE_CHECKING:
     import polars
 
-    from unmet.planning.decision_report import Comparison, ReportData
+    from unmet.planning.decision_report import Comparison
     from unmet.tables.dialect import Dialect
 
 
@@ -107,7 +107,7 @@ def write_table(table: polars.DataFrame, path: Path, dialect: Dialect | None = N
     return write_content(path, content.getvalue())
 
 
-def write_report(content: ReportData, path: Path | None) -> list[Path]:
+def write_report(content: dict[str, Any], path: Path | None) -> list[Path]:
     """Write the report if one was asked for."""
     if path is None:
         return []

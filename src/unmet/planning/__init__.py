@@ -7,12 +7,10 @@ returns.
 from unmet.planning.backtest import compare, evaluate
 from unmet.planning.decision_log import DecisionLog
 from unmet.planning.decision_plan import DecisionPlan
-from unmet.planning.decision_report import decision_table, report_data
+from unmet.planning.decision_report import decision_table
 from unmet.planning.example import example
 from unmet.planning.monitoring import Monitoring, monitor
 from unmet.planning.order_plan import OrderPlan
-from unmet.planning.order_report import order_report_data, replenishment_report_data
-from unmet.planning.summary import summarise
 from unmet.planning.uncensor import Uncensored, uncensor
 from unmet.tables.reading import read_table
 from unmet.tables.schema import Schema, infer_schema
@@ -30,10 +28,6 @@ __all__ = [
     "example",
     "infer_schema",
     "monitor",
-    "order_report_data",
     "read_table",
-    "replenishment_report_data",
-    "report_data",
-    "summarise",
     "uncensor",
 ]

@@ -1,5 +1,6 @@
 """A plan as one HTML file: the answer first, then why, and what the data cannot tell."""
 
+from unmet.report.data import report_data
 from unmet.report.page import render, write_report
 
-__all__ = ["render", "write_report"]
+__all__ = ["render", "report_data", "write_report"]

@@ -1,161 +1,67 @@
 """The report as one page that needs nothing else, for a planner first.
 
 What to order and the numbers that matter stand first, then orders by item and day, each item with
-its history, what is hidden and what it is worth; statistics are one click away, at the end.
+its history, what is hidden and what it is worth; statistics are one click away, at the end. The
+words of each section stand in ``templates``; here are the tables and charts that they show.
 """
 
 from __future__ import annotations
 
-from base64 import b64encode
-from collections.abc import Mapping
-from hashlib import sha256
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from math import exp
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from unmet.censoring import Diagnosis
-from unmet.censoring.constants import LABELS_APART
-from unmet.censoring.model import Ambiguity, Sensitivity
+from unmet import charts
 from unmet.censoring.plots import possible_rates, quantile_chart, rate_charts
-from unmet.censoring.text import answers, candidate_columns, interval, number, percent, sure
+from unmet.censoring.text import (
+    Labels,
+    answers,
+    candidate_columns,
+    capital,
+    followed,
+    hidden_rows,
+    interval,
+    labels_for,
+    number,
+    order_labels,
+    percent,
+    sure,
+)
 from unmet.errors import InvalidInput
 from unmet.files import write_text
-from unmet.planning.decision_report import Comparison, ReportData
-from unmet.planning.order_report import OrderReportData, ReplenishmentReportData
-from unmet.planning.summary import followed, hidden_rows
-from unmet.report.charts import Item, decisions_chart, items_of
-from unmet.report.drawing import Bar, bars, figure, style_sheet
-from unmet.report.html import (
-    Html,
-    element,
-    folded,
-    joined,
-    key_figure,
-    page_head,
-    pairs,
-    several,
-    table,
-)
-from unmet.report.labels import (
-    Labels,
-    capital,
-    comparison_finding,
-    comparison_numbers,
-    cost_finding,
-    labels_for,
-    money,
-    quantiles_finding,
-    saving_label,
-    sensitivity_finding,
-)
-from unmet.report.orders import (
-    MISSING,
-    amount,
-    by_item,
-    by_item_and_day,
-    by_row,
-    made,
-    orders_finding,
-)
-from unmet.report.panel import panel_sections
-from unmet.report.replenishment import replenishment_sections
+from unmet.planning import DecisionPlan, OrderPlan
+from unmet.report import sentences, tables
+from unmet.report.data import PARTS, report_data
+from unmet.report.sentences import amount, money
+from unmet.report.tables import MISSING, amounts
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 SYMBOLS = {"yes": "✓", "weakly": "≈", "no": "?"}  # of `Diagnosis.identified`
-_DIGITS = 4
-_MEANS = {
-    "yes": "Everything that is not ruled out leads to much the same decisions.",
-    "weakly": "The decisions follow the candidate model that hides least of all that are possible: "
-    "they are more likely too low than too high. Look at the range.",
-    "no": "The data fit a world in which nothing is hidden as well. That is no proof that nothing "
-    "is hidden.",
-}
+_MAX_TOTALS = 2_000  # rows of a table of totals: more make a page that browsers are slow with
+_NUMERIC = ("hidden", "added", "behind the best")  # columns of candidates
 
 
-def render(content: ReportData) -> str:
-    """Lay out a report as one HTML page.
-
-    Everything is inside: the page opens without a network and asks for nothing, which its own
-    content security policy enforces. The same content gives the same text, byte for byte.
+def write_report(
+    plan: DecisionPlan | OrderPlan | Mapping[str, Any],
+    path: str | PathLike[str],
+    **more: Any,
+) -> Path:
+    """Write the report of a plan; a file that was there is replaced, but never by half a report.
 
     Parameters
     ----------
-    content : ReportData
-        Or the `OrderReportData` of a plan for coming days, or the `ReplenishmentReportData` of one
-        for replenishment.
-
-    Returns
-    -------
-    str
-        Some ten thousand characters, and a few thousand more for each item.
-
-    Examples
-    --------
-    >>> from unmet.planning.decision_report import ReportData
-    >>> from unmet.report import render
-    >>> page = render(ReportData("Orders of next week", "newsvendor", ("Order 12.",)))
-    >>> page.count("<h2"), "<title>Orders of next week</title>" in page
-    (9, True)
-    """
-    if isinstance(content, OrderReportData):
-        return _laid_out(content.title, *panel_sections(content))
-    if isinstance(content, ReplenishmentReportData):
-        return _laid_out(content.title, *replenishment_sections(content))
-    labels = labels_for(content.problem)
-    items, left_out = items_of(content, labels)
-    sections = {
-        "decisions-section": (capital(labels.decisions), _decisions(content, items, labels)),
-        "items": ("Item by item", by_item(items, left_out, labels)),
-        "hidden": ("What is hidden", _hidden(content, labels)),
-        "stake": ("The money at stake", _stake(content, labels)),
-        "rate": (f"If the {labels.rate} is another", _rate(content, labels)),
-        "costs": ("Costs against the alternatives", _costs(content, labels)),
-        "unknown": ("What the data cannot tell", _unknown(content, labels)),
-        "statistics": ("Statistics", _statistics(content, labels)),
-        "made": ("How this was made", made(content)),
-    }
-    return _laid_out(content.title, _top(content, labels), sections)
-
-
-def _laid_out(title: str, top: Html, sections: Mapping[str, tuple[str, Html]]) -> str:
-    """Put the top and all sections into one page."""
-    links, written = [], []
-    for name, (heading, body) in sections.items():
-        links.append(element("li", element("a", heading, href=f"#{name}")))
-        head = element("h2", heading, id=f"{name}-heading")
-        written.append(element("section", head, body, id=name, aria_labelledby=f"{name}-heading"))
-    contents = element("nav", element("ul", *links), aria_label="Sections")
-    main = element("main", top, contents, Html("\n".join(written)))
-    script = _asset("report.js")
-    checksum = b64encode(sha256(script.encode()).digest()).decode()
-    policy = (  # allows the script of this page alone, and no request whatsoever
-        f"default-src 'none'; script-src 'sha256-{checksum}'; style-src 'unsafe-inline'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    about = [
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", Html(_asset("report.css") + style_sheet())),
-    ]
-    whole = element("body", main, element("script", Html(script)))
-    return f"<!DOCTYPE html>\n{element('html', element('head', *about), whole, lang='en')}\n"
-
-
-def _asset(name: str) -> str:
-    return (files("unmet.report") / name).read_text(encoding="utf-8")
-
-
-def write_report(content: ReportData, path: str | PathLike[str]) -> Path:
-    """Write a report to a file; one that was there is replaced, but never by half a report.
-
-    Parameters
-    ----------
-    content : ReportData
+    plan : DecisionPlan or OrderPlan
+        Fitted; or what `report_data` gave.
     path : path
         In a folder that exists.
+    **more
+        As for `report_data`.
 
     Returns
     -------
@@ -166,421 +72,552 @@ def write_report(content: ReportData, path: str | PathLike[str]) -> Path:
         raise InvalidInput(f"path of the report must be a file, got the folder {target}.")
     if not target.parent.is_dir():
         raise InvalidInput(f"path of the report must be in a folder that exists, got {target}.")
-    return write_text(target, render(content))
-
-
-def _top(content: ReportData, labels: Labels) -> Html:
-    """Title, main message, and a card for each number that matters."""
-    diagnosis, stake = content.diagnosis, content.stake
-    cards: list[Html] = []
-
-    def card(name: str, value: str, *more: str, kind: str | None = None) -> None:
-        cards.append(key_figure(name, value, *more, kind=kind))
-
-    for each in _decided_cards(content, labels):
-        card(*each)
-    if stake is not None:
-        low, high = stake.total_range
-        ends, total = f"{number(low)} to {number(high)}", money(stake.total, content.currency)
-        wide = "" if low == high or _open(content) else f"possible: {ends}"
-        lost = f"is lost {labels.ignoring}, all rows"
-        card("money at stake", ends if _open(content) else total, wide, lost)
-    if diagnosis is not None and diagnosis.share_censored is not None:
-        value, said = hidden_rows(diagnosis, content.problem, content.assumed)
-        learned = f"of {diagnosis.n_rows:,} rows learned from"
-        card(f"rows that hide {labels.truth}", value, learned, said)
-    if diagnosis is not None and diagnosis.share_given is not None:
-        card("can the data tell?", "the rate was given", capital(sure(diagnosis)))
-    elif diagnosis is not None and diagnosis.identified is not None:
-        found, told = diagnosis.identified, capital(sure(diagnosis))
-        card("can the data tell?", f"{SYMBOLS[found]} {found}", told, kind=f"verdict-{found}")
-    return page_head(content.title, content.answer, cards)
-
-
-def _decided_cards(content: ReportData, labels: Labels) -> list[tuple[str, ...]]:
-    """Give what to order in all and a day, how many rows, and what is compared with."""
-    decided = content.decisions
-    count = max(content.n_decisions, 0 if decided is None else decided.height)
-    rows = [("rows decided", f"{count:,}")] if count else []
-    if decided is None or not decided.height:
-        return list(rows)
-    column = decided["decision"].filter(decided["decision"].is_finite())
-    if not column.len():
-        return [*rows, (f"mean {labels.decision}", "never", "no planned replacement pays")]
-    mean, total = float(column.mean() or 0.0), float(column.sum())  # type: ignore[arg-type]
-    if not labels.added_up or decided.height < count:
-        part = "" if decided.height >= count else f"of the first {decided.height:,} rows"
-        return [(f"mean {labels.decision}", number(mean, _DIGITS), part), *rows]
-    each = f"{number(mean, _DIGITS)} per row"
-    if content.date is not None and content.date in decided.columns:
-        dates = decided[content.date].drop_nulls().n_unique()
-        if dates:
-            each = f"{number(total / dates, _DIGITS)} a day, {dates:,} days"
-    # a sum is shown in full: it may be looked up elsewhere
-    cards: list[tuple[str, ...]] = [("to order in all", amount(total), each)]
-    if "ignoring" in decided.columns:
-        other = float(decided["ignoring"].sum())
-        change = ""
-        if other > 0:
-            way = "more" if total >= other else "less"
-            change = f"so these orders are {percent(abs(total / other - 1))} {way}"
-        cards.append((labels.ignoring, amount(other), change))
-    return [*cards, *rows]
-
-
-def _decisions(content: ReportData, items: list[Item], labels: Labels) -> Html:
-    """Show the decisions: by item and day, drawn, and row by row."""
-    decided = content.decisions
-    if decided is None or not decided.height:
-        return element("p", f"This report was made without {labels.decisions}.")
-    pivot = by_item_and_day(items, labels)
-    finite = decided.filter(decided["decision"].is_finite())
-    drawn: Html = element("p", "No planned replacement pays: replace at failure.")
-    if finite.height:
-        chart = decisions_chart(finite, labels)
-        drawn = figure(chart, name="decisions", finding=orders_finding(content, labels))
-    return joined([pivot, drawn, by_row(content, labels, alone=not pivot)])
-
-
-def _hidden(content: ReportData, labels: Labels) -> Html:
-    """Say in plain labels how much is hidden, and how surely."""
-    diagnosis = content.diagnosis
-    if diagnosis is None:
-        sentence = (
-            f"Nobody asked whether {labels.observations} hide {labels.truth}: no band was wanted, "
-            f"so {labels.observations} were taken for {labels.truth}."
-        )
-        return element("p", sentence)
-    said = [hidden_rows(diagnosis, content.problem, content.assumed)[1]]
-    if content.assumed is None:
-        said += [capital(sure(diagnosis)), followed(diagnosis, content.problem)]
-    said = [each for each in said if each]
-    if diagnosis.decision is not None and diagnosis.shift and content.assumed is None:
-        way = "more" if diagnosis.shift > 0 else "less"
-        said.append(
-            f"So {labels.decisions} average {number(diagnosis.decision, _DIGITS)}, "
-            f"{number(abs(diagnosis.shift))} {way} than {labels.ignoring}."
-        )
-    if not said:
-        said.append(f"{diagnosis.rule} does not say how much is hidden.")
-    link = element("a", "the statistics behind it", href="#statistics")
-    return element("p", " ".join(said), " See ", link, ".")
-
-
-def _rate(content: ReportData, labels: Labels) -> Html:
-    """Show decisions at an assumed rate."""
-    diagnosis = content.diagnosis
-    curve = None if diagnosis is None else possible_rates(diagnosis)
-    if diagnosis is None or curve is None:
-        known = diagnosis is not None and diagnosis.share_is_seen
-        why = "the data say which rows hide something" if known else "no model of it was fitted"
-        return element("p", f"There is nothing to vary here: {why}.")
-    how = f"If you know the {labels.rate} from elsewhere, read the {labels.decision} off here."
-    if diagnosis.share_is_seen:
-        how += " Rates below what was counted are impossible and not drawn."
-    chart = figure(
-        rate_charts(diagnosis, labels)[0],
-        name="rate",
-        finding=sensitivity_finding(diagnosis, curve, labels),
-        how=how,
+    return write_text(
+        target, render(plan if isinstance(plan, Mapping) else report_data(plan, **more))
     )
-    columns = [
-        (f"Assumed {labels.rate}", [f"{100 * rate:.1f}%" for rate in curve.rate], True),
-        (f"Mean {labels.decision}", [number(decision, 4) for decision in curve.decision], True),
-        ("Mean cost per row", [number(cost, 4) for cost in curve.cost], True),
+
+
+def render(data: Mapping[str, Any]) -> str:
+    """Lay out a report as one HTML page.
+
+    Everything is inside: the page opens without a network and asks for nothing, which its own
+    content security policy enforces. The same data gives the same text, byte for byte.
+
+    Parameters
+    ----------
+    data : mapping
+        From `report_data`.
+    """
+    laid_out = {"decision": _decision, "orders": _orders, "replenishment": _replenishment}
+    kind = data["kind"]
+    return page(f"{kind}.html", **data, **laid_out[kind](data))
+
+
+def page(template: str, **values: Any) -> str:
+    """Fill a template of this package; what it shows is escaped unless it is markup."""
+    return environment().get_template(template).render(**values)
+
+
+@cache
+def environment() -> Environment:
+    """Templates with the filters that print numbers."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    made = Environment(
+        loader=PackageLoader("unmet.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters |= {"number": number, "percent": percent, "money": money, "amount": amount}
+    made.filters |= {
+        "zip": zip,
+        "capital": capital,
+        "data": lambda *each: Markup(charts.embedded(*each)),
+    }
+    own = (files("unmet.report") / "templates" / "report.js").read_text(encoding="utf-8")
+    made.globals |= {
+        "colours": charts.COLOURS,
+        "policy": Markup(charts.policy(charts.DRAW, own)),
+        "vega": Markup(charts.script()),
+        "draw": Markup(charts.DRAW),
+        "own_script": Markup(own),
+        "MISSING": MISSING,
+    }
+    return made
+
+
+def _figure(chart: charts.Chart, finding: str, how: str = "", **more: Any) -> dict[str, Any]:
+    """Give what the macro of the same name shows; `finding` also stands for the chart."""
+    return {"chart": chart.spec, "finding": finding, "how": how, **more}
+
+
+def _folded_items(
+    items: Sequence[tuple[str, Sequence[Sequence[charts.Part]], str]],
+    draw: Sequence[Any],
+) -> dict[str, Any]:
+    """Charts of many items: what they share stands once, and each has its data.
+
+    Parameters
+    ----------
+    items : sequence of (str, sequence of parts, str)
+        Name, the parts of each of its charts, and what they show.
+    draw : sequence of callable
+        Makes each chart of parts.
+    """
+    shared = []
+    for place, make in enumerate(draw):
+        # one part of each name, so that the legend has them all
+        seen = {part[0]: part for _, each, _ in items for part in each[place]}
+        spec = make(list(seen.values())).spec if seen else {}
+        shared.append({key: value for key, value in spec.items() if key != "datasets"})
+    packed = [(name, [charts.packed(each) for each in parts], said) for name, parts, said in items]
+    return {"shared": shared, "items": packed}
+
+
+# --- A plan of own features.
+
+
+def _decision(data: Mapping[str, Any]) -> dict[str, Any]:
+    labels, found, decided = labels_for(data["problem"]), data["diagnosis"], data["decisions"]
+    items, left_out = tables.items_of(
+        decided, data["history"], labels, when=data["date"], series=data["series"]
+    )
+    curve = None if found is None else possible_rates(found)
+    stake = data["stake"]
+    unknown = (
+        found is not None
+        and stake is not None
+        and data["assumed"] is None
+        and found.identified == "no"
+        and found.share_given is None
+        and stake[1] != stake[2]
+    )
+    shown: dict[str, Any] = {
+        "labels": labels,
+        "folded": _item_section(items, labels) if items else None,
+        "left_out": left_out,
+        "hidden": None if found is None else hidden_rows(found, data["problem"], data["assumed"]),
+        "sure": "" if found is None else capital(sure(found)),
+        "followed": "" if found is None else followed(found, data["problem"]),
+        "symbols": SYMBOLS,
+        "curve": curve,
+        "open_stake": unknown,
+        "pivot": None,
+        "drawn": None,
+        "rows": None,
+    }
+    if decided is not None and decided.height:
+        shown["pivot"] = _pivot(items, labels)
+        first = (*data["series"], data["date"])
+        count = max(data["n_decisions"], decided.height)
+        shown["rows"] = tables.by_row(decided, count, labels, first)
+        finite = decided.filter(decided["decision"].is_finite())
+        if finite.height:
+            chart, period = tables.decisions_chart(finite, labels)
+            shown["drawn"] = _figure(chart, sentences.decisions_finding(finite, labels, period))
+    shown["cards"] = _decision_cards(data, labels, shown)
+    if found is not None and curve is not None:
+        decision, fit, cost = rate_charts(found, labels)
+        shown["rate_figure"] = _figure(
+            decision, sentences.sensitivity_finding(found, curve, labels)
+        )
+        shown["stake_figure"] = _figure(cost, sentences.cost_finding(curve, labels))
+        shown["rate_table"] = [
+            (f"Assumed {labels.rate}", [f"{rate:.1%}" for rate in curve.rate], True),
+            (f"Mean {labels.decision}", [number(each, 4) for each in curve.decision], True),
+            ("Mean cost per row", [number(cost, 4) for cost in curve.cost], True),
+        ]
+        best = curve.rate[min(range(len(curve.fit)), key=curve.fit.__getitem__)]
+        said = f"Of the rates tried, {percent(best)} makes the data most likely."
+        if found.interval is not None and not found.share_is_seen:
+            said += f" Rates of {interval(found.interval)} fit (95% interval)."
+        shown["fit_figure"] = _figure(fit, said)
+        shown["fit_table"] = [
+            shown["rate_table"][0],
+            ("Likelihood", [f"{exp(-fall):.0%}" for fall in curve.fit], True),
+        ]
+    if data["comparison"] is not None and data["comparison"].methods:
+        shown |= _comparison(data, labels)
+    if found is not None:
+        shown |= _statistics(found, labels)
+    return shown
+
+
+def _decision_cards(
+    data: Mapping[str, Any], labels: Labels, shown: Mapping[str, Any]
+) -> list[tuple[str, ...]]:
+    """Numbers that matter: name, value and what they mean."""
+    decided, found, stake = data["decisions"], data["diagnosis"], data["stake"]
+    count = max(data["n_decisions"], 0 if decided is None else decided.height)
+    cards: list[tuple[str, ...]] = []
+    if decided is not None and decided.height:
+        column = decided["decision"].filter(decided["decision"].is_finite())
+        total, mean = float(column.sum()), float(column.mean() or 0.0)
+        if not column.len():
+            cards.append((f"mean {labels.decision}", "never", "no planned replacement pays"))
+        elif not labels.added_up or decided.height < count:
+            part = "" if decided.height >= count else f"of the first {decided.height:,} rows"
+            cards.append((f"mean {labels.decision}", number(mean, 4), part))
+        else:
+            each = f"{number(mean, 4)} per row"
+            if data["date"] is not None and data["date"] in decided.columns:
+                dates = decided[data["date"]].drop_nulls().n_unique() or 1
+                each = f"{number(total / dates, 4)} a day, {dates:,} days"
+            cards.append(("to order in all", amount(total), each))
+            if "ignoring" in decided.columns:
+                other = float(decided["ignoring"].sum())
+                way = "more" if total >= other else "less"
+                change = percent(abs(total / other - 1)) if other > 0 else ""
+                said = f"so these orders are {change} {way}" if change else ""
+                cards.append((labels.ignoring, amount(other), said))
+    if count:
+        cards.append(("rows decided", f"{count:,}"))
+    if stake is not None:
+        per_row, low, high = (each * data["n_rows"] for each in stake)
+        ends = f"{number(low)} to {number(high)}"
+        unknown = shown["open_stake"]
+        wide = "" if low == high or unknown else f"possible: {ends}"
+        value = ends if unknown else money(per_row, data["currency"])
+        cards.append(("money at stake", value, wide, f"is lost {labels.ignoring}, all rows"))
+    if found is not None and found.share_censored is not None:
+        value, said = shown["hidden"]
+        learned = f"of {found.n_rows:,} rows learned from"
+        cards.append((f"rows that hide {labels.truth}", value, learned, said))
+    if found is not None and found.share_given is not None:
+        cards.append(("can the data tell?", "the rate was given", shown["sure"]))
+    elif found is not None and found.identified is not None:
+        value = f"{SYMBOLS[found.identified]} {found.identified}"
+        cards.append(("can the data tell?", value, shown["sure"]))
+    return cards
+
+
+def _item_section(items: Sequence[Mapping[str, Any]], labels: Labels) -> dict[str, Any]:
+    most = 120 if len(items) <= 25 else 45  # days of each
+    told = [
+        (
+            item["name"],
+            [tables.item_parts(item, labels, most=most)],
+            sentences.item_finding(item, labels),
+        )
+        for item in items
     ]
-    note = "Costs hold if the chosen model is true."
-    numbers = table(f"By assumed {labels.rate}", columns)
-    return joined([chart, folded("The same in numbers", numbers, element("p", note))])
+    return _folded_items(told, [lambda parts: tables.item_chart(parts, labels)])
 
 
-def _costs(content: ReportData, labels: Labels) -> Html:
-    """Show what decisions of several methods cost, and on what they were evaluated."""
-    comparison = content.comparison
-    if comparison is None or not comparison.methods:
-        return element("p", "This report was made without a comparison of methods.")
-    truth = capital(labels.truth)
-    start, rest = {  # loud where costs mislead
-        "truth": ("✓ Evaluated on the truth.", f" {truth} of these rows is known."),
-        "seen": (
-            "✓ Evaluated on rows that were seen, weighted for those that sold out.",
-            f" {truth} above all decisions costs every method the same and is left out, so "
-            "differences count, not costs.",
-        ),
-        "estimate": (
-            "≈ Evaluated on an estimate.",
-            f" {truth} was not seen; costs are what the chosen model expects them to be. If it is "
-            "wrong, so are they.",
-        ),
-        "observation": (
-            f"⚠ Evaluated on {labels.observations}, which favours {labels.favours}.",
-            f" {truth} was not seen here, so a decision that is right may look expensive. Do not "
-            "choose a method by these costs alone.",
-        ),
-    }[comparison.basis]
-    basis = element("p", element("strong", start), rest, class_=f"basis basis-{comparison.basis}")
-    folds, how = comparison.folds, ""
+def _pivot(items: Sequence[Mapping[str, Any]], labels: Labels) -> dict[str, Any] | None:
+    """Make the table of items and days."""
+    import polars as pl
+
+    shown = [item["coming"] for item in items if item["coming"] is not None]
+    if not shown:
+        return None
+    found = tables.by_day(pl.concat(shown).select("item", "date", "decision"), labels)
+    if found is None:
+        return None
+    how, table, last = found
+    whole = table.columns[1].strip()
+    decimals = tables.decimals_of(pl.concat(shown)["decision"].to_list())
+    columns: tables.Columns = [(table.columns[0], table.to_series(0).to_list(), False)]
+    for name in table.columns[1:]:
+        columns.append((name.strip(), tables.formatted(table[name].to_list(), decimals), True))
+    foot = [whole, *tables.formatted(last, decimals)]
+    return {"caption": f"{labels.decisions} {how}", "columns": columns, "foot": foot}
+
+
+def _comparison(data: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
+    """Costs of several methods as bars, and as a table without columns that nobody can fill."""
+    comparison, currency = data["comparison"], data["currency"]
+    methods, folds = comparison.methods, comparison.folds
+    rows = []
+    for each in methods:
+        saving, ours = sentences.saving_label(each), each.method in ("latent", "plan")
+        name = f"{each.label}: {money(each.cost, currency)}" + (f", {saving}" if saving else "")
+        rows.append({"name": name, "value": each.cost, "ours": ours, "parts": each.by_fold})
+    how = ""
     if folds:
         blocks = "The block" if len(folds) == 1 else f"Each of {len(folds)} blocks"
         how = (
             f"{blocks} of time from {folds[0].first} to {folds[-1].last} was held out and decided "
-            "on from what lies before it."
+            "on from what lies before it; diamonds are the blocks."
         )
-    blocks_of_time = [f"{fold.first} to {fold.last}" for fold in folds]
-    shown = []
-    for method in comparison.methods:
-        saving = saving_label(method)
-        cost = money(method.cost, content.currency)
-        parts = [
-            (size, blocks_of_time[at] if at < len(folds) else f"part {at + 1}")
-            for at, size in enumerate(method.by_fold)
-        ]
-        ours = method.method in ("latent", "plan")
-        value = f"{cost}, {saving}" if saving else cost
-        shown.append(Bar(method.label, value, method.cost, parts, ours))
-    chart = bars(
-        shown,
-        name="costs",
-        finding=comparison_finding(comparison, labels),
-        how=how,
-        numbers=comparison_numbers(comparison),
-        part="one block of time held out",
-    )
-    return joined([basis, chart, _methods(comparison, labels), several("p", comparison.notes)])
 
+    def shares(name: str) -> list[str]:
+        found = [getattr(each, name) for each in methods]
+        return ["" if value is None else percent(value) for value in found]
 
-def _methods(comparison: Comparison, labels: Labels) -> Html:
-    """One row a method; columns that nobody can fill are left out."""
-
-    def share(value: float | None) -> str:
-        return "" if value is None else percent(value)
-
-    methods = comparison.methods
     cells = {
         "Method": [each.label for each in methods],
         "Cost per row": [number(each.cost, 4) for each in methods],
-        f"Than {labels.ignoring}": [saving_label(each) for each in methods],
+        f"Than {labels.ignoring}": [sentences.saving_label(each) for each in methods],
         f"Mean {labels.decision}": [number(each.decision, 4) for each in methods],
-        labels.covered: [share(each.service_level) for each in methods],
+        labels.covered: shares("service_level"),
+        labels.served or "": shares("fill_rate") if labels.served else [],
     }
-    if labels.served is not None:
-        cells[labels.served] = [share(each.fill_rate) for each in methods]
-    columns = [
-        (heading, [cell or MISSING for cell in column], heading != "Method")
-        for heading, column in cells.items()
-        if any(column)
-    ]
-    return table(f"Methods, evaluated on {comparison.n_rows:,} rows", columns)
-
-
-def _stake(content: ReportData, labels: Labels) -> Html:
-    """Tell what it costs to take observations for the truth, and what a wrong rate would."""
-    stake, diagnosis = content.stake, content.diagnosis
-
-    def coins(value: float) -> str:
-        return money(value, content.currency)
-
-    if stake is None:
-        said = [f"What is lost {labels.ignoring} was not estimated."]
-    else:
-        far = "as far as the data tell"
-        if content.assumed is not None or (diagnosis is not None and diagnosis.share_given):
-            far = f"if the {labels.rate} is as you said"
-        start = (
-            f"{capital(labels.ignoring)}, {coins(stake.per_row)} more are lost per row, "
-            f"{coins(stake.total)} in all for {stake.n_rows:,} rows, {far}."
-        )
-        if not stake.per_row:
-            start = f"{capital(far)}, nothing is lost {labels.ignoring}."
-        low, high = stake.total_range
-        wide = (
-            "Over all candidates that the data cannot rule out it is between "
-            f"{coins(low)} and {coins(high)}."
-        )
-        if _open(content):
-            start = f"The data cannot tell what is lost {labels.ignoring}. {wide}"
-        units = "" if content.currency else " in the units of your costs"
-        said = [f"{start} It is an estimate{units}, no promise."]
-        if low != high and not _open(content):
-            said.append(wide)
-    parts = [several("p", said)]
-    curve = None if diagnosis is None else possible_rates(diagnosis)
-    if diagnosis is not None and curve is not None:
-        how = "Where the curve is flat, a wrong rate costs little."
-        chart, finding = rate_charts(diagnosis, labels)[2], cost_finding(curve, labels)
-        parts.append(figure(chart, name="stake", finding=finding, how=how))
-    return joined(parts)
-
-
-def _open(content: ReportData) -> bool:
-    """Whether the money at stake is only a range, since the data cannot tell what is hidden."""
-    found, stake = content.diagnosis, content.stake
-    if found is None or stake is None or content.assumed is not None:
-        return False
-    unknown = found.identified == "no" and found.share_given is None
-    return unknown and stake.low != stake.high
-
-
-def _unknown(content: ReportData, labels: Labels) -> Html:
-    """How far the data can be trusted, and what would tell more."""
-    diagnosis = content.diagnosis
-    identified = None if diagnosis is None else diagnosis.identified
-    known = diagnosis is not None and diagnosis.share_is_seen
-    if identified is None and known:
-        parts = [element("p", f"It is known which rows hide {labels.truth}.")]
-    elif identified is None:
-        sentence = f"Whether {labels.observations} hide {labels.truth} was not evaluated."
-        parts = [element("p", sentence)]
-    elif diagnosis is not None and diagnosis.share_given is not None:
-        sentence = capital(sure(diagnosis))
-        parts = [element("p", element("strong", sentence), " Decisions are as sure as that rate.")]
-    elif diagnosis is not None:
-        sentence = f"{SYMBOLS[identified]} {capital(sure(diagnosis))}"
-        means = f" {_MEANS[identified]} {followed(diagnosis, content.problem)}".rstrip()
-        parts = [element("p", element("strong", sentence), means)]
-    if diagnosis is not None and diagnosis.ambiguity is not None:
-        parts.append(_ways(diagnosis.ambiguity, labels))
-    if identified != "yes" and not (identified is None and known):
-        parts.append(element("h3", "What would help"))
-        parts.append(element("ul", several("li", labels.helps)))
-    return joined(parts)
-
-
-def _ways(told: Ambiguity, labels: Labels) -> Html:
-    """Compare the ways to decide where several candidates are left."""
-    names = {
-        "least_censoring": "as little as may be hidden (least_censoring)",
-        "minimax_regret": "the smallest possible loss (minimax_regret)",
-        "expected_cost": "the least expected cost (expected_cost)",
+    finding = sentences.comparison_finding(comparison, labels)
+    return {
+        "cost_figure": _figure(charts.bars(rows, x="cost per row"), finding, how),
+        "methods": [
+            (heading, [cell or MISSING for cell in column], heading != "Method")
+            for heading, column in cells.items()
+            if any(column)
+        ],
     }
-    choices = {name: getattr(told, name) for name in names}
-    low, high = (number(end, 4) for end in told.decision_range)
-    sentence = (
-        f"The candidates that are left ask for {labels.decisions} of {low} to {high} on average. "
-        f"What to do with that is yours to say (when_unidentified=, --when-unidentified); followed "
-        f"here: {told.followed}."
+
+
+def _statistics(found: Any, labels: Labels) -> dict[str, Any]:
+    """Quantiles of a typical row, the candidates, and the ways to decide where several are left."""
+    shown: dict[str, Any] = {"answers": answers(found), "quantile_figure": None, "choices": None}
+    plot = found.quantiles
+    if plot is not None:
+        finding = sentences.quantiles_finding(plot, labels)
+        shown["quantile_figure"] = _figure(quantile_chart(found, labels), finding)
+        curves = {
+            f"{labels.observations}, as seen": plot.observed,
+            f"{labels.observations}, as fitted": plot.modelled,
+            f"{labels.truth}, as fitted": plot.latent,
+        }
+        shown["quantile_table"] = [
+            ("Cases below", [f"{level:.0%}" for level in plot.levels], True),
+            *((capital(name), [number(v, 4) for v in each], True) for name, each in curves.items()),
+        ]
+    if found.candidates:
+        names = {"truth": labels.truth, "scale": "spread", "orders": labels.policy}
+        cells = candidate_columns(found.candidates, 8)
+        shown["candidates"] = [
+            (capital(names.get(name, name)), column, name in _NUMERIC)
+            for name, column in cells.items()
+        ]
+        shown["policies"] = set(cells["orders"])
+    told = found.ambiguity
+    if told is not None:
+        names = {
+            "least_censoring": "as little as may be hidden (least_censoring)",
+            "minimax_regret": "the smallest possible loss (minimax_regret)",
+            "expected_cost": "the least expected cost (expected_cost)",
+        }
+        choices = [getattr(told, name) for name in names]
+        shown["choices"] = [
+            ("Aim for", list(names.values()), False),
+            (f"Mean {labels.decision}", [number(each.decision, 4) for each in choices], True),
+            ("Costs at most so much more a row", [number(each.worst) for each in choices], True),
+            ("namely if so many rows hide some", [percent(e.worst_rate) for e in choices], True),
+        ]
+    return shown
+
+
+# --- Orders for coming days.
+
+
+def _orders(data: Mapping[str, Any]) -> dict[str, Any]:
+    import polars as pl
+
+    labels, decided, choice = order_labels(data["unit"]), data["decisions"], data["choice"]
+    item = tables.item_name(data["series"])
+    totals = (
+        decided.with_columns(item.alias("\0item"))
+        .group_by("\0item", maintain_order=True)
+        .agg(pl.col("decision", *PARTS.values()).sum(), pl.col("based on").first())
+        .sort("decision", descending=True, maintain_order=True)
     )
-    columns = [
-        ("Aim for", list(names.values()), False),
-        (f"Mean {labels.decision}", [number(c.decision, 4) for c in choices.values()], True),
-        ("Costs at most so much more a row", [number(c.worst) for c in choices.values()], True),
-        (
-            "namely if so many rows hide some",
-            [percent(c.worst_rate) for c in choices.values()],
-            True,
+    kept = data["history"]["item"].unique()
+    own = decided.filter(decided.select(item).to_series().is_in(kept.implode()))
+    items, _ = tables.items_of(
+        own, data["history"], labels, when=data["date"], series=data["series"]
+    )
+    sums = {row["\0item"]: row for row in totals.iter_rows(named=True)}
+    for each in items:
+        row = sums[each["name"]]
+        each["parts"] = {name: row[name] for name in PARTS.values()}
+        each["based_on"] = "" if row["based on"] == "own history" else row["based on"]
+    rows = tables.by_row(decided, decided.height, labels, (*data["series"], data["date"]))
+    whole = {
+        "past": data["whole"],
+        "coming": decided.group_by(pl.col(data["date"]).alias("date"))
+        .agg(pl.col("decision").sum())
+        .sort("date"),
+        "parts": data["parts"],
+    }
+    drawn = None
+    if totals.height > 1:
+        chart = tables.item_chart(tables.item_parts(whole, labels), labels)
+        drawn = _figure(chart, f"All series together. {sentences.item_finding(whole, labels)}")
+    most = totals.filter(totals["hidden demand"] > 0).sort(
+        "hidden demand", descending=True, maintain_order=True
+    )
+    usual = choice.cost.get("seasonal")
+    bars = []
+    for name, cost in sorted(choice.cost.items(), key=lambda each: each[1]):
+        said = [money(cost, data["currency"])] if data["evaluated"] else []
+        if usual and name != "seasonal":
+            share = cost / usual - 1.0
+            said.append(f"{percent(abs(share))} {'less' if share < 0 else 'more'}")
+        label = f"{capital(data['models'][name])}: {', '.join(said)}".removesuffix(": ")
+        bars.append({"name": label, "value": cost, "ours": name == choice.model})
+    finding = (
+        f"Mean cost of a {data['unit']} of a series, on {choice.n_days} {data['unit']}s that no "
+        "model had seen."
+    )
+    how = "Less and more are against the same weekdays before." if usual else ""
+    return {
+        "labels": labels,
+        "cards": order_cards(data),
+        "totals": totals,
+        "pivot": _pivot(items, labels) if totals.height <= len(items) else _totals_table(totals),
+        "drawn": drawn,
+        "rows": rows,
+        "folded": _item_section(items, labels),
+        "n_items": len(items),
+        "hiding": [
+            ("item", most["\0item"].to_list()[:10], False),
+            ("hidden demand", amounts(most["hidden demand"].to_list()[:10]), True),
+            ("order", amounts(most["decision"].to_list()[:10]), True),
+        ]
+        if most.height > 1
+        else None,
+        "cost_figure": _figure(charts.bars(bars, x="cost"), finding, how)
+        if len(bars) > 1
+        else None,
+        "cost_table": cost_table(choice, data["models"]),
+    }
+
+
+def order_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Give the key figures of orders for coming days: name, value and what it means."""
+    days = data["decisions"][data["date"]].n_unique()
+    unit, parts, choice = data["unit"], data["parts"], data["choice"]
+    total = float(data["decisions"]["decision"].sum())
+    cards: list[tuple[str, ...]] = [
+        ("to order in all", amount(total), f"{number(total / max(days, 1), 4)} a {unit}"),
+        ("usual sales", amount(parts["usual sales"]), f"what is sold on half of such {unit}s"),
+    ]
+    if parts["hidden demand"]:
+        said = "asked for beyond that where it sells out"
+        cards.append(("hidden demand", f"+{amount(parts['hidden demand'])}", said))
+    safety = parts["safety"]
+    more, less = ("running out", "a leftover") if safety >= 0 else ("a leftover", "running out")
+    sign = "+" if safety >= 0 else "−"
+    cards.append(
+        ("safety", f"{sign}{amount(abs(safety))}", f"because {more} costs more than {less}")
+    )
+    if data["ends"] is not None:
+        cards.append(("if the sell-out rate is another", " to ".join(amounts(data["ends"]))))
+    usual, best = choice.cost.get("seasonal", 0.0), choice.cost.get(choice.model, 0.0)
+    if choice.model != "seasonal" and usual > 0:
+        gain = money((usual - best) * data["n_decisions"], data["currency"])
+        cards.append(
+            (
+                f"cost against the {'same weekdays' if unit == 'day' else 'weeks'} before",
+                f"{percent(1.0 - best / usual)} less",
+                f"on {choice.n_days} {unit}s held out",
+                f"about {gain} for these orders, if it stays so" if data["evaluated"] else "",
+            )
+        )
+    return cards
+
+
+def _totals_table(totals: Any) -> dict[str, Any]:
+    rows, count = totals.head(_MAX_TOTALS), totals.height
+    names = ("decision", *PARTS.values())
+    heads = ("total", *PARTS.values())
+    columns: tables.Columns = [("item", rows["\0item"].to_list(), False)]
+    columns += [(h, amounts(rows[n].to_list()), True) for h, n in zip(heads, names, strict=True)]
+    part = f"the {rows.height:,} largest of {count:,}" if rows.height < count else f"all {count:,}"
+    foot = ["total of all", *amounts([float(totals[name].sum()) for name in names])]
+    return {"caption": f"orders by item, {part}", "columns": columns, "foot": foot}
+
+
+def cost_table(choice: Any, models: Mapping[str, str]) -> tables.Columns:
+    """Costs of all candidates for slow and fast sellers."""
+    names = sorted(choice.cost, key=choice.cost.__getitem__)
+    return [
+        ("model", [capital(models[name]) for name in names], False),
+        ("all", [number(choice.cost[name], 4) for name in names], True),
+        *(
+            (f"{group} sellers", [number(costs[name], 4) for name in names], True)
+            for group, costs in choice.groups.items()
         ),
     ]
-    return joined([element("p", sentence), table("Where the data cannot tell", columns)])
 
 
-# --- Statistics behind one click: intervals, quantiles of a typical row, how well each rate fits.
+# --- Replenishment.
 
 
-_RUNNERS_UP = 8
-_POLICIES = {
-    "absent": "never binding",
-    "noisy": "around a level that moves with the features",
-    "mixture": "as noisy, and sometimes not binding",
-    "at_mass": "exactly on a level that moves with the features",
-    "known": "known from flags or stock",
-    "rate": "known only by how often they sold out",
-}
-_NO_NUMBERS = ("truth", "scale", "orders", "verdict")  # columns of candidates that hold no numbers
+def _replenishment(data: Mapping[str, Any]) -> dict[str, Any]:
+    labels, unit = order_labels(data["unit"]), data["unit"]
+    rows, totals = data["decisions"].head(_MAX_TOTALS), data["totals"]
 
+    def dates(name: str) -> list[str]:
+        return [MISSING if each is None else each.isoformat() for each in rows[name]]
 
-def _statistics(content: ReportData, labels: Labels) -> Html:
-    """Put all statistics behind one click.
-
-    Parameters
-    ----------
-    content : ReportData
-    labels : Labels
-
-    Returns
-    -------
-    Html
-    """
-    diagnosis = content.diagnosis
-    if diagnosis is None:
-        return element("p", "Nothing was estimated, so there are no statistics.")
-    parts = [pairs("answers", answers(diagnosis)), _quantiles(diagnosis, labels)]
-    curve = possible_rates(diagnosis)
-    if curve is not None and diagnosis.share_given is None:  # of a given rate the data say nothing
-        parts.append(_likelihood(diagnosis, curve, labels))
-    if diagnosis.candidates:
-        parts.append(_candidates(diagnosis, labels))
-    if diagnosis.notes:
-        parts.append(element("ul", several("li", diagnosis.notes)))
-    return folded("Show how much is hidden, how that was found, and what else is possible", *parts)
-
-
-def _quantiles(diagnosis: Diagnosis, labels: Labels) -> Html:
-    """Show whether observations bend away from the truth."""
-    plot = diagnosis.quantiles
-    if plot is None:
-        why = f"{diagnosis.rule} does not estimate them."
-        if diagnosis.candidates and diagnosis.candidates[0].orders == "limits":
-            why = "no row shows the truth itself, only what it is at least or at most."
-        return element("p", f"There are no quantiles to draw: {why}", class_="quiet")
-    how = (
-        f"Dots are {labels.observations}, the line is {labels.truth} in the chosen candidate "
-        f"model; the axis is stretched so that it is straight until censoring bends it. If the "
-        "dots do not follow the dashed curve, no candidate model fits well."
-    )
-    chart = figure(
-        quantile_chart(diagnosis, labels, LABELS_APART[True]),
-        name="hidden",
-        finding=quantiles_finding(plot, labels),
-        how=how,
-        height=300,
-    )
-    columns = [("Cases below", [f"{100 * level:.0f}%" for level in plot.levels], True)]
-    for heading, curve in (
-        (f"{capital(labels.observations)}, as seen", plot.observed),
-        (f"{capital(labels.observations)}, as fitted", plot.modelled),
-        (f"{capital(labels.truth)}, as fitted", plot.latent),
-    ):
-        columns.append((heading, [number(value, 4) for value in curve], True))
-    return joined(
-        [chart, folded("The same in numbers", table("Quantiles of a typical row", columns))]
-    )
-
-
-def _likelihood(diagnosis: Diagnosis, curve: Sensitivity, labels: Labels) -> Html:
-    """Show how well each rate fits."""
-    best = curve.rate[min(range(len(curve.fit)), key=lambda place: curve.fit[place])]
-    finding = f"Of the rates tried, {percent(best)} makes the data most likely."
-    if diagnosis.interval is not None and not diagnosis.share_is_seen:
-        finding += f" Rates of {interval(diagnosis.interval)} fit (95% interval)."
-    chart = figure(
-        rate_charts(diagnosis, labels)[1], name="likelihood", finding=finding, height=180
-    )
-    columns = [
-        (f"Assumed {labels.rate}", [f"{100 * rate:.1f}%" for rate in curve.rate], True),
-        ("Likelihood", [f"{100 * exp(-fall):.0f}%" for fall in curve.fit], True),
+    columns: tables.Columns = [
+        ("item", [each or "all rows" for each in rows["item"]], False),
+        ("order", amounts(rows["order"]), True),
+        ("arrives", dates("arrives"), False),
+        ("there", amounts(rows["on_hand"]), True),
+        ("on its way", amounts(rows["on_order"]), True),
+        ("expected demand", [number(each, 4) for each in rows["expected_demand"]], True),
+        ("runs empty", dates("runs_empty"), False),
+        ("chance of running out", [percent(each) for each in rows["chance_of_running_out"]], True),
     ]
-    numbers = table("How well each rate fits, relative to the best", columns)
-    return joined([chart, folded("The same in numbers", numbers)])
+    sums = amounts(
+        [*(totals[n] for n in ("order", "on_hand", "on_order")), round(totals["expected_demand"])]
+    )
+    caption = "orders, the most urgent first"
+    if data["n_decisions"] > rows.height:
+        caption += f": {rows.height:,} of {data['n_decisions']:,} series"
+    foot = ["total of all", sums[0], "", *sums[1:], "", ""]
+    missed, model = data["missed"], data["model"]
+    usual, bars = missed.get("seasonal", 0.0), []
+    for name, error in sorted(missed.items(), key=lambda each: each[1]):
+        share = error / usual - 1.0 if usual > 0 else 0.0
+        than = (
+            f": {percent(abs(share))} {'less' if share < 0 else 'more'}"
+            if name != "seasonal"
+            else ""
+        )
+        label = f"{capital(data['models'][name])}{than}"
+        bars.append({"name": label, "value": error, "ours": name == model})
+    finding = f"Drawn is how far each way missed demand on {unit}s held out."
+    how = "Less and more are against what is usual."
+    few = len(data["ahead"]) <= 25
+    items, _ = tables.items_of(None, data["history"], labels, when=None)
+    past = {item["name"]: item for item in items}
+    folded = []
+    for ahead in data["ahead"]:
+        nothing = {"past": None, "coming": None}
+        sold = tables.item_parts(past.get(ahead["item"], nothing), labels, most=120 if few else 45)
+        coming = charts.curve("demand to come", "fitted", ahead["dates"], ahead["demand"])
+        parts = [[*sold, coming], *tables.stock_parts(ahead)]
+        folded.append((ahead["item"], parts, sentences.stock_finding(ahead, unit)))
+    return {
+        "labels": labels,
+        "cards": replenishment_cards(data),
+        "pivot": {"caption": caption, "columns": columns, "foot": foot},
+        "folded": _folded_items(
+            folded,
+            [
+                lambda parts: tables.item_chart(parts, labels),
+                stock_chart,
+                chance_chart,
+            ],
+        ),
+        "cost_figure": _figure(charts.bars(bars, x="missed"), finding, how)
+        if len(missed) > 1
+        else None,
+    }
 
 
-def _candidates(diagnosis: Diagnosis, labels: Labels) -> Html:
-    cells = candidate_columns(diagnosis.candidates, _RUNNERS_UP)
-    names = {"truth": labels.truth, "scale": "spread", "orders": labels.policy}
-    columns = [
-        (capital(names.get(name, name)), column, name not in _NO_NUMBERS)
-        for name, column in cells.items()
+def stock_chart(parts: Sequence[charts.Part]) -> charts.Chart:
+    """Draw stock to come; see `tables.stock_parts`."""
+    return charts.lines(parts, title="Stock to come", zero=True, height=150)
+
+
+def chance_chart(parts: Sequence[charts.Part]) -> charts.Chart:
+    """Draw the chance of running out."""
+    how = {"y_format": ".0%", "y_domain": (0, 1), "height": 100, "n_ticks": 3}
+    return charts.lines(parts, title="Chance of running out", **how)  # type: ignore[arg-type]
+
+
+def replenishment_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Give the key figures of the orders: name, value and what it means."""
+    unit, totals, count = data["unit"], data["totals"], data["n_decisions"]
+    ahead = data["n_periods"]
+    within = f"within {ahead} {unit}s" if ahead > 1 else f"the next {unit}"
+    expected = amount(round(totals["expected_demand"]))
+    return [
+        (
+            "to order in all",
+            amount(totals["order"]),
+            f"for {data['n_ordered']:,} of {count:,} series",
+        ),
+        (
+            "likely to run empty",
+            f"{data['n_empty']:,} of {count:,}",
+            f"series, {within}, if no other order follows",
+        ),
+        ("there now", amount(totals["on_hand"]), f"and {amount(totals['on_order'])} on their way"),
+        ("expected demand", expected, "until the next orders arrive"),
     ]
-    how = (
-        "“Behind the best” is how much less likely a candidate model makes a row that it has not "
-        "seen, with its standard error; small differences decide nothing. “Added” is what the "
-        f"{labels.decision} gains on average."
-    )
-    kinds = ", ".join(
-        f"{kind} ({meaning})" for kind, meaning in _POLICIES.items() if kind in cells["orders"]
-    )
-    said = [how, f"{capital(labels.policy)} are {kinds}." if kinds else ""]
-    left = len(diagnosis.candidates) - _RUNNERS_UP
-    if left > 0:
-        said.append(f"{left} more are further behind.")
-    shown = table("Candidate models, the chosen one first", columns)
-    return joined([shown, element("p", " ".join(said), class_="quiet")])

@@ -24,10 +24,9 @@ from unmet.censoring.latent.unidentified import (
     mixture_quantile,
     regrets,
 )
-from unmet.censoring.plots import ChartLabels, rate_charts
+from unmet.censoring.plots import rate_charts
 from unmet.censoring.text import number
 from unmet.errors import InvalidInput, Unsupported
-from unmet.planning.decision_report import ReportData
 from unmet.planning.plan_options import plan_from_options
 from unmet.report import render
 from unmet.simulate import censoring_lab
@@ -373,20 +372,23 @@ def test_a_plan_passes_it_on(vague):
 
 def test_the_picture_has_the_decision_of_least_regret(rules):
     diagnosis = rules["least_censoring"].diagnosis_
-    decision, *_ = rate_charts(diagnosis, ChartLabels())
-    line = decision.lines[1]
-    assert line.label == "of minimax regret"
-    assert set(line.y) == {diagnosis.ambiguity.minimax_regret.decision}
-    assert min(decision.lines[0].y) < line.y[0] < max(decision.lines[0].y)
-    pytest.importorskip("matplotlib")
-    diagnosis.plot()
+    decision, *_ = rate_charts(diagnosis)
+    rows = decision.spec["datasets"]["rows"]
+    regret = {row["y"] for row in rows if row["s"] == "of minimax regret"}
+    assert regret == {diagnosis.ambiguity.minimax_regret.decision}
+    decisions = [row["y"] for row in rows if row["s"] == "mean decision"]
+    assert min(decisions) < regret.pop() < max(decisions)
+    assert diagnosis.plot().spec["vconcat"]
 
 
 def test_report_shows_every_way(rules):
     diagnosis = rules["least_censoring"].diagnosis_
-    page = render(ReportData("Orders", "newsvendor", ("Order.",), diagnosis=diagnosis))
+    absent = ("decisions", "comparison", "stake", "level", "date", "history", "assumed")
+    shown = {"title": "Orders", "problem": "newsvendor", "answer": (), "notes": (), "inputs": {}}
+    shown |= {"versions": {}, "command": "", "currency": "", "series": (), "n_decisions": 0}
+    page = render(dict.fromkeys(absent) | shown | {"kind": "decision", "diagnosis": diagnosis})
     told = diagnosis.ambiguity
-    assert "when_unidentified=, --when-unidentified" in page
+    assert "yours to say (when_unidentified)" in page
     for choice in (told.least_censoring, told.minimax_regret, told.expected_cost):
         assert f'<td class="number">{number(choice.decision, 4)}</td>' in page
         assert f'<td class="number">{number(choice.worst)}</td>' in page

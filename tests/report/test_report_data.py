@@ -6,14 +6,14 @@ import polars as pl
 import pytest
 from sales_table import sales_table
 
-from unmet.planning import decision_table, report_data
+from unmet.planning import decision_table
 from unmet.planning.decision_report import (
     Comparison,
     MethodCost,
-    answer,
-    stake,
 )
 from unmet.planning.plan_options import plan_from_options
+from unmet.report import report_data
+from unmet.report.sentences import answer
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 
@@ -43,11 +43,9 @@ COMPARISON = Comparison(
 
 
 def test_the_stake_is_that_of_the_diagnosis(fitted):
-    found = stake(fitted, 50)
-    assert found.per_row == fitted.diagnosis_.stake
-    assert found.low <= found.per_row <= found.high
-    assert found.total == pytest.approx(50 * found.per_row)
-    assert found.total_range == pytest.approx((50 * found.low, 50 * found.high))
+    per_row, low, high = report_data(fitted)["stake"]
+    assert per_row == fitted.diagnosis_.stake
+    assert low <= per_row <= high
 
 
 def test_columns_of_the_decisions(table, fitted, decided):
@@ -87,21 +85,25 @@ def test_a_comparison_that_went_badly_is_told_as_well(fitted):
 def test_the_content_of_a_report(table, fitted, decided):
     long = pl.concat([decided] * 2)
     found = report_data(fitted, decisions=long, notes=["a", "a"], command="unmet decide …")
-    assert found.n_decisions == 300
-    assert found.decisions.equals(long)
-    assert found.stake.n_rows == 300
-    assert found.notes == (fitted.choice_.why, "a")
-    assert (found.title, found.problem, found.level) == ("Order quantities", "newsvendor", 0.75)
-    assert found.diagnosis is fitted.diagnosis_
-    assert found.command == "unmet decide …"
-    assert found.inputs["flags"] == "out"
-    assert found.inputs["cost of a unit too little"] == "3"
-    assert all(isinstance(value, str) and value for value in found.inputs.values())
-    assert report_data(fitted).stake.n_rows == fitted.n_rows_ == 150
-    assert report_data(fitted, comparison=COMPARISON).comparison is COMPARISON
+    assert found["n_decisions"] == 300
+    assert found["decisions"].equals(long)
+    assert found["n_rows"] == 300
+    assert found["notes"] == [fitted.choice_.why, "a"]
+    assert (found["title"], found["problem"], found["level"]) == (
+        "Order quantities",
+        "newsvendor",
+        0.75,
+    )
+    assert found["diagnosis"] is fitted.diagnosis_
+    assert found["command"] == "unmet decide …"
+    assert found["inputs"]["flags"] == "out"
+    assert found["inputs"]["cost of a unit too little"] == "3"
+    assert all(isinstance(value, str) and value for value in found["inputs"].values())
+    assert report_data(fitted)["n_rows"] == fitted.n_rows_ == 150
+    assert report_data(fitted, comparison=COMPARISON)["comparison"] is COMPARISON
     by_column = plan_from_options(
         "sales", ["price"], underage_column="margin", overage=1, band="none"
     ).fit(table)
     shown = report_data(by_column, title="Mine")
-    assert shown.inputs["cost of a unit too little"] == "column margin"
-    assert (shown.title, shown.level, shown.stake) == ("Mine", None, None)
+    assert shown["inputs"]["cost of a unit too little"] == "column margin"
+    assert (shown["title"], shown["level"], shown["stake"]) == ("Mine", None, None)

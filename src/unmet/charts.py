@@ -1,0 +1,564 @@
+"""Charts, drawn by Vega-Lite: the one place of the library that draws.
+
+A chart is a Vega-Lite specification, which is plain data: nothing is imported to make it. The
+report and `Chart.save` put it beside ``vega.min.js`` (Vega, Vega-Lite and Vega's interpreter, see
+LICENSE.vega.txt) into one HTML file that needs no network; the page hands it to streamlit; SVG and
+PNG are rendered by vl-convert, an extra. Lines differ by dashes and markers as well as by colour.
+
+Parts of a chart (`curve`, `between`, `at`, `span`, `label`) are put together by `lines`; panels
+side by side by `panels`.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from math import isfinite
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from unmet.errors import InvalidInput, MissingPackage
+from unmet.files import write_content, write_text
+
+# On light and on dark paper. Okabe and Ito's: told apart with any kind of colour vision.
+COLOURS = {
+    "ink": ("#1d2126", "#e8eaed"),
+    "quiet": ("#59636e", "#aab2bd"),
+    "grid": ("#dfe3e8", "#343b45"),
+    "blue": ("#0072b2", "#56b4e9"),
+    "vermilion": ("#d55e00", "#ff8a3d"),
+    "green": ("#00805d", "#2cc79d"),
+    "orange": ("#e69f00", "#f0b93a"),
+    "sky": ("#56b4e8", "#7cc5f0"),
+    "purple": ("#cc79a7", "#e6a3c8"),
+    "grey": ("#8a929c", "#8b949f"),
+}
+
+Style: TypeAlias = tuple[str, Sequence[int] | None, str]
+"""Name of a colour, dashes of the line (None: no line), shape of the markers ("stroke": none)."""
+
+STYLES: dict[str, Style] = {
+    "truth": ("blue", (1, 0), "stroke"),
+    "fitted": ("vermilion", (6, 4), "stroke"),
+    "seen": ("ink", None, "circle"),
+    "sold out": ("vermilion", None, "triangle-up"),
+    "decision": ("blue", (1, 0), "circle"),
+    "cost": ("green", (2, 3), "square"),
+    "order": ("green", (1, 0), "square"),
+    "other": ("grey", (1, 0), "stroke"),
+    "hidden": ("orange", None, "square"),
+    "range": ("sky", None, "square"),
+    "found": ("ink", (8, 3, 2, 3), "stroke"),
+}
+Part: TypeAlias = tuple[str, Style, str, list[dict[str, Any]]]
+"""Name, style, kind ("curve", "between", "at", "span" or "label") and rows of data."""
+
+
+def curve(
+    name: str, style: str | Style, x: Iterable[Any], y: Iterable[Any], **more: Iterable[Any]
+) -> Part:
+    """Line or markers through points; `more` holds columns for readers, such as ``when``."""
+    keys = ("x", "y", *more)
+    rows = [dict(zip(keys, each, strict=True)) for each in zip(x, y, *more.values(), strict=True)]
+    kept = [row | {"x": _place(row["x"])} for row in rows if _known(row["y"])]
+    return name, _style(style), "curve", kept
+
+
+def between(
+    name: str, style: str | Style, x: Iterable[Any], low: Iterable[Any], high: Iterable[Any]
+) -> Part:
+    """Area between two curves."""
+    rows = [{"x": _place(a), "y": b, "y2": c} for a, b, c in zip(x, low, high, strict=True)]
+    return name, _style(style), "between", rows
+
+
+def at(name: str, style: str | Style, x: Any = None, y: Any = None) -> Part:
+    """Straight line across the whole chart, upright at `x` or level at `y`."""
+    return name, _style(style), "at", [{"x": _place(x)} if y is None else {"y": y}]
+
+
+def span(name: str, style: str | Style, low: Any, high: Any) -> Part:
+    """Strip across the whole chart, from `low` to `high` on the axis across."""
+    return name, _style(style), "span", [{"x": _place(low), "x2": _place(high)}]
+
+
+def label(x: Any, y: Any, text: str) -> Part:
+    """Text inside the chart."""
+    return "", ("ink", None, "stroke"), "label", [{"x": _place(x), "y": y, "text": text}]
+
+
+def _style(style: str | Style) -> Style:
+    return STYLES[style] if isinstance(style, str) else style
+
+
+def _place(x: Any) -> Any:
+    """Write dates so that browsers read them in their own time zone, and show the same day."""
+    if isinstance(x, datetime):
+        return x.isoformat(timespec="minutes")
+    return f"{x.isoformat()}T00:00" if isinstance(x, date) else x
+
+
+def _known(value: Any) -> bool:
+    return value is not None and isfinite(value)
+
+
+class Chart:
+    """A drawing, as a Vega-Lite specification with words for those who do not see it.
+
+    Parameters
+    ----------
+    spec : dict
+        As wide as what it stands in, unless it says otherwise.
+    alt : str
+        What the chart shows.
+    """
+
+    def __init__(self, spec: dict[str, Any], alt: str = "") -> None:
+        self.spec, self.alt = spec, alt
+
+    def on(self, *, dark: bool) -> dict[str, Any]:
+        """Give the specification with colours for a light or a dark background."""
+        text = json.dumps(self.spec)
+        for light, other in COLOURS.values() if dark else ():
+            text = text.replace(light, other)
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def html(self) -> str:
+        """One page with this chart alone; it needs no network."""
+        title = f"<title>{escape(self.alt or 'Chart')}</title>"
+        return (
+            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">{policy(DRAW)}{title}'
+            f"<style>body{{margin:0;font-family:sans-serif}}</style></head><body>"
+            f'<div class="vega" role="img" aria-label="{escape(self.alt)}">{embedded(self.spec)}'
+            f"</div><script>{script()}</script><script>{DRAW}</script></body></html>\n"
+        )
+
+    def _repr_html_(self) -> str:
+        page = escape(self.html(), quote=True)
+        return f'<iframe srcdoc="{page}" style="border:0;width:100%;height:32em"></iframe>'
+
+    def save(self, path: str | Path, *, width: int = 560) -> Path:
+        """Write the chart: .html or .json, or .svg, .png or .pdf with vl-convert.
+
+        Parameters
+        ----------
+        path : path
+            Its ending says what is written.
+        width : int
+            Pixels of an image, where the chart is as wide as what it stands in.
+        """
+        path = Path(path)
+        kind = path.suffix[1:]
+        if kind == "html":
+            return write_text(path, self.html())
+        spec = {**self.spec, "background": "white"}
+        if spec.get("width") == "container":
+            spec["width"] = width
+        if kind == "json":
+            return write_text(path, json.dumps(spec, indent=1) + "\n")
+        if kind not in ("svg", "png", "pdf"):
+            raise InvalidInput(f"path must end in .html, .json, .svg, .png or .pdf, got {path}.")
+        render = MissingPackage.or_load("An image of a chart", "vl_convert", "images")
+        scale = {"scale": 2} if kind == "png" else {}
+        made = getattr(render, f"vegalite_to_{kind}")(spec, vl_version="6.4", **scale)
+        return write_content(path, made.encode() if isinstance(made, str) else made)
+
+
+def lines(
+    parts: Sequence[Part],
+    *,
+    x: str = "",
+    y: str = "",
+    title: str = "",
+    alt: str = "",
+    height: int = 260,
+    x_format: str = ",~f",
+    y_format: str = ",~f",
+    x_domain: Sequence[Any] | None = None,
+    y_domain: Sequence[Any] | None = None,
+    ticks: Mapping[float, str] | None = None,
+    log: str = "",
+    zero: bool = False,
+    legend: Mapping[str, Style] | None = None,
+    n_ticks: int = 6,
+    clip: bool = False,
+) -> Chart:
+    """Put parts together on common axes, below each other in the order in which they come.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        Those with a name have an entry in the legend.
+    x, y : str
+        Names of the axes.
+    title, alt : str
+    height : int
+        Pixels.
+    x_format, y_format : str
+        Of numbers on the axes, as d3 writes formats.
+    x_domain, y_domain : pair, optional
+        Ends of the axes.
+    ticks : mapping of float to str, optional
+        Labels of the axis across.
+    log : {"", "x", "y", "xy"}
+        Logarithmic axes.
+    zero : bool
+        Whether the upward axis begins at 0.
+    legend : mapping of str to Style, optional
+        Entries of the legend, where there are more than parts.
+    n_ticks : int
+        About so many numbers on each axis.
+    clip : bool
+        Whether to cut off what lies outside of the ends of the axes.
+    """
+    named = dict(legend or {name: style for name, style, _, _ in parts if name})
+    order = list(named)
+    values = [row | {"s": name} for name, _, _, rows in parts for row in rows]
+    first = next((row["x"] for row in values if "x" in row), 0)
+    across: dict[str, Any] = {"field": "x", "type": "temporal", "title": x or None}
+    if isinstance(first, str):
+        moments = sorted(row["x"] for row in values if "x" in row)
+        years = list(dict.fromkeys((moments[0][:4], moments[-1][:4])))
+        across |= {"title": x or " to ".join(years), "scale": {"padding": 6}}
+        across["axis"] = {"tickCount": n_ticks, "labelOverlap": True}
+        if (datetime.fromisoformat(moments[-1]) - datetime.fromisoformat(moments[0])).days < 10:
+            across["axis"] |= {"tickCount": {"interval": "day", "step": 1}, "format": "%d %b"}
+        shown: dict[str, Any] = {"field": "x", "type": "temporal", "title": "date"}
+        shown["format"] = "%a %d %b %Y"
+    else:
+        across |= {"type": "quantitative", "axis": {"format": x_format, "tickCount": n_ticks}}
+        across["scale"] = {"zero": False, "nice": False, "padding": 8}
+        if ticks:
+            text = f"{json.dumps(list(ticks.values()))}[indexof({list(ticks)}, datum.value)]"
+            across["axis"] = {"values": list(ticks), "labelExpr": text}
+        shown = {"field": "x", "type": "quantitative", "format": x_format, "title": x or "x"}
+    if any("when" in row for row in values):
+        shown = {"field": "when", "type": "nominal", "title": x or "x"}
+    upward: dict[str, Any] = {"field": "y", "type": "quantitative", "title": y or None}
+    upward |= {"axis": {"format": y_format, "tickCount": n_ticks}, "scale": {"zero": zero}}
+    for axis, channel, domain in (("x", across, x_domain), ("y", upward, y_domain)):
+        scale = channel.setdefault("scale", {})
+        if axis in log:
+            scale |= {"type": "log", "nice": False, "zero": False}
+        if domain is not None:
+            scale |= {"domain": list(domain), "nice": False, "clamp": False}
+    entries = {"legend": {"title": None} if len(order) > 1 else None}
+
+    def scaled(value: Any) -> dict[str, Any]:
+        found = [value(named[name]) for name in order]
+        return {
+            "field": "s",
+            "type": "nominal",
+            "scale": {"domain": order, "range": found},
+        } | entries
+
+    colour = scaled(lambda style: COLOURS[style[0]][0])
+    dash = scaled(lambda style: list(style[1] or (1, 0)))
+    shape = scaled(lambda style: style[2])
+
+    def layer(wanted: Any, mark: dict[str, Any], **encoding: Any) -> list[dict[str, Any]]:
+        kept = [part for part in parts if wanted(part)]
+        if not kept:
+            return []
+        chosen = list(dict.fromkeys(name for name, *_ in kept))
+        only = {"filter": {"field": "s", "oneOf": chosen}}
+        return [{"transform": [only], "mark": mark | {"clip": clip}, "encoding": encoding}]
+
+    def is_(kind: str) -> Any:
+        return lambda part: part[2] == kind
+
+    base = {"x": across, "y": upward}
+    hover = [{"field": "s", "title": " "}, shown]
+    hover.append({"field": "y", "type": "quantitative", "format": ",.4~r", "title": "value"})
+    on_x = {"x": across, "color": colour, "strokeDash": dash}
+    on_y = {"y": upward, "color": colour, "strokeDash": dash}
+    rule: dict[str, Any] = {"type": "rule", "strokeWidth": 1.5}
+    drawn = [
+        *layer(
+            is_("span"),
+            {"type": "rect", "opacity": 0.25},
+            x=across,
+            x2={"field": "x2"},
+            color=colour,
+        ),
+        *layer(
+            is_("between"),
+            {"type": "area", "opacity": 0.3},
+            **base,
+            y2={"field": "y2"},
+            color=colour,
+        ),
+        *layer(lambda part: part[2] == "at" and "x" in part[3][0], rule, **on_x),
+        *layer(lambda part: part[2] == "at" and "y" in part[3][0], rule, **on_y),
+        *layer(
+            lambda part: part[2] == "curve" and part[1][1] is not None,
+            {"type": "line", "strokeWidth": 2},
+            **base,
+            color=colour,
+            strokeDash=dash,
+        ),
+        *layer(
+            lambda part: part[2] == "curve" and part[1][2] != "stroke",
+            {"type": "point", "size": 34, "opacity": 1, "strokeWidth": 1.3},
+            **base,
+            color=colour,
+            shape=shape,
+        ),
+        *layer(is_("label"), {"type": "text", "fontSize": 12}, **base, text={"field": "text"}),
+        *layer(is_("curve"), {"type": "point", "size": 160, "opacity": 0}, **base, tooltip=hover),
+    ]
+    spec = {
+        "width": "container",
+        "height": height,
+        "data": {"name": "rows"},
+        "datasets": {"rows": values},
+        "layer": drawn,
+        "config": config(),
+        "autosize": {"type": "fit-x", "contains": "padding"},
+    }
+    return Chart(spec | ({"title": title} if title else {}), alt)
+
+
+def panels(
+    parts: Mapping[str, Sequence[Part]], *, width: int = 260, shared: bool = True, **how: Any
+) -> Chart:
+    """Put charts side by side, with one legend.
+
+    Parameters
+    ----------
+    parts : mapping of str to sequence of Part
+        Title of a panel, and what it shows.
+    width : int
+        Pixels of a panel.
+    shared : bool
+        Whether the panels have the same upward axis.
+    **how
+        As for `lines`, for all of them.
+    """
+    legend = {name: style for each in parts.values() for name, style, *_ in each if name}
+    alt = how.pop("alt", "")
+    charts = [lines(each, title=title, legend=legend, **how) for title, each in parts.items()]
+    scales = {"color": "shared", "strokeDash": "shared", "shape": "shared"}
+    scales |= {"y": "shared"} if shared else {}
+    return _together("hconcat", charts, width, {"resolve": {"scale": scales}}, alt)
+
+
+def stacked(charts: Sequence[Chart], *, title: str = "", width: int = 560) -> Chart:
+    """Put charts below each other, each with its own axes and legend."""
+    apart = dict.fromkeys(("color", "strokeDash", "shape"), "independent")
+    more: dict[str, Any] = {"resolve": {"scale": apart}}
+    return _together("vconcat", charts, width, more | {"title": title}, title)
+
+
+def _together(
+    how: str, charts: Sequence[Chart], width: int, more: dict[str, Any], alt: str
+) -> Chart:
+    specs, datasets = [], {}
+    for place, chart in enumerate(charts):
+        spec = {
+            key: value for key, value in chart.spec.items() if key not in ("config", "autosize")
+        }
+        datasets[f"rows{place}"] = spec.pop("datasets")["rows"]
+        specs.append(spec | {"width": width, "data": {"name": f"rows{place}"}})
+    return Chart({how: specs, "datasets": datasets, "config": config()} | more, alt)
+
+
+def bars(
+    rows: Sequence[Mapping[str, Any]], *, x: str = "", x_format: str = ",~f", alt: str = ""
+) -> Chart:
+    """Draw level bars from 0.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Each with ``name``, ``value``, ``ours`` (whether the bar stands out) and ``parts``, a
+        sequence of values that are marked by diamonds.
+    x : str
+        Name of the axis.
+    x_format, alt : str
+    """
+    order = [row["name"] for row in rows]
+    wide: dict[str, Any] = {"field": "value", "type": "quantitative", "title": x or None}
+    wide |= {"axis": {"format": x_format, "tickCount": 6}}
+    # names stand above the bars: beside them they would not fit on a phone
+    down: dict[str, Any] = {"field": "name", "type": "nominal", "sort": order, "axis": None}
+    kept = [{"name": r["name"], "value": r["value"], "ours": bool(r.get("ours"))} for r in rows]
+    dots = [{"name": r["name"], "value": value} for r in rows for value in r.get("parts", ())]
+    blue, grey, ink = (COLOURS[name][0] for name in ("blue", "grey", "ink"))
+    colour = {"condition": {"test": "datum.ours", "value": blue}, "value": grey}
+    shown = [{"field": "name", "title": " "}]
+    shown.append({"field": "value", "type": "quantitative", "format": ",.4~r"})
+    encoding = {"x": wide, "y": down, "tooltip": shown}
+    name = {"type": "text", "align": "left", "dy": -17, "fontSize": 12, "color": ink}
+    layers: list[dict[str, Any]] = [
+        {"mark": {"type": "bar", "height": 16}, "encoding": encoding | {"color": colour}},
+        {
+            "mark": name | {"limit": {"expr": "width"}},
+            "encoding": {"y": down, "x": {"value": 0}, "text": {"field": "name"}},
+        },
+    ]
+    if dots:
+        mark = {"type": "point", "shape": "diamond", "color": ink, "size": 40}
+        layers.append({"data": {"name": "dots"}, "mark": mark, "encoding": encoding})
+    spec = {
+        "width": "container",
+        "height": 46 * len(rows),
+        "data": {"name": "rows"},
+        "datasets": {"rows": kept, "dots": dots},
+        "layer": layers,
+        "config": config(),
+        "autosize": {"type": "fit-x", "contains": "padding"},
+    }
+    return Chart(spec, alt)
+
+
+def grid(
+    rows: Sequence[Mapping[str, Any]],
+    texts: Mapping[str, str],
+    *,
+    x: str,
+    size: str,
+    shade: str,
+    title: str = "",
+) -> Chart:
+    """Draw a line of dots for each of several days.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Each with ``row`` (what it belongs to), ``x``, ``size`` of its dot and ``shade`` behind it,
+        from 0 to 1.
+    texts : mapping of str to str
+        What stands at the right of each line.
+    x, size, shade : str
+        Names of these.
+    title : str
+    """
+    order, blue, orange = list(texts), COLOURS["blue"][0], COLOURS["orange"][0]
+    last = max(row["x"] for row in rows) + 1
+    across = {"field": "x", "type": "ordinal", "title": x, "axis": {"labelAngle": 0}}
+    down = {"field": "row", "type": "nominal", "sort": order, "title": None}
+    shown = [
+        {"field": name, "type": "quantitative", "format": ",.3~r"} for name in ("size", "shade")
+    ]
+    dot = {"field": "size", "type": "quantitative", "title": size, "scale": {"range": [0, 160]}}
+    dark: dict[str, Any] = {"field": "shade", "type": "quantitative", "title": shade}
+    dark["scale"] = {"domain": [0, 1], "range": ["#ffffff00", orange]}
+    told = [{"row": name, "x": last, "text": text} for name, text in texts.items()]
+    text = {"type": "text", "align": "left", "fontSize": 11}
+    layers = [
+        {"mark": "rect", "encoding": {"x": across, "y": down, "color": dark, "tooltip": shown}},
+        {
+            "mark": {"type": "circle", "color": blue, "opacity": 1},
+            "encoding": {"x": across, "y": down, "size": dot},
+        },
+        {
+            "data": {"name": "texts"},
+            "mark": text,
+            "encoding": {
+                "y": down,
+                "x": {"value": {"expr": "width + 6"}},
+                "text": {"field": "text"},
+            },
+        },
+    ]
+    spec: dict[str, Any] = {
+        "width": {"step": 26},
+        "height": {"step": 22},
+        "title": title,
+        "data": {"name": "rows"},
+    }
+    spec |= {"datasets": {"rows": list(rows), "texts": told}, "layer": layers, "config": config()}
+    return Chart(spec, title)
+
+
+def config() -> dict[str, Any]:
+    """Give the looks that all charts share: quiet axes, the legend below."""
+    ink, quiet, grid = (COLOURS[name][0] for name in ("ink", "quiet", "grid"))
+    axis = {"gridColor": grid, "domainColor": quiet, "tickColor": quiet, "labelColor": ink}
+    return {
+        "font": "system-ui, Segoe UI, Roboto, Helvetica Neue, Arial, DejaVu Sans, sans-serif",
+        "background": None,
+        "view": {"stroke": None},
+        "axis": axis
+        | {"titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
+        | {"titleFontWeight": "normal", "labelSeparation": 4},
+        "axisX": {"grid": False},
+        "title": {"anchor": "start", "color": ink, "fontSize": 13},
+        "legend": {
+            "orient": "bottom",
+            "columns": 2,
+            "labelLimit": 0,
+            "labelColor": ink,
+            "labelFontSize": 12,
+            "symbolOpacity": 1,
+            "symbolSize": 110,
+            "symbolStrokeWidth": 2,
+        },
+    }
+
+
+def packed(parts: Sequence[Part]) -> dict[str, Any]:
+    """Write parts over dates in few characters; ``draw.js`` unpacks them.
+
+    Each part is its days since the first one, or only the first of them where no day is missing,
+    and its values.
+    """
+    rows = [row for *_, each in parts for row in each]
+    first = min(row["x"] for row in rows)[:10] if rows else "2000-01-01"
+    zero = date.fromisoformat(first).toordinal()
+    found = {}
+    for name, _, _, each in parts:
+        moments = [datetime.fromisoformat(row["x"]) for row in each]
+        days: Any = [m.toordinal() - zero + (60 * m.hour + m.minute) / 1440 for m in moments]
+        days = [int(day) if day == int(day) else round(day, 5) for day in days]
+        if days and days == [days[0] + place for place in range(len(days))]:
+            days = days[0]
+        columns = [
+            [_short(row[key]) for row in each] for key in ("y", "y2") if each and key in each[0]
+        ]
+        if columns:
+            found[name] = [days, *columns]
+    return {"from": first, "parts": found}
+
+
+def _short(value: float) -> float:
+    rounded = float(f"{value:.4g}")
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+# --- In a page: the library, the charts as data, and a policy that allows these scripts alone.
+
+
+def script() -> str:
+    """Vega, Vega-Lite and Vega's interpreter, which needs no ``eval``."""
+    return (files("unmet") / "vega.min.js").read_text(encoding="utf-8")
+
+
+def embedded(content: Any, name: str = "") -> str:
+    """Write data for the scripts of a page, so that nothing in it can become markup."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    safe = text.replace("<", "\\u003c")
+    named = f' id="{name}"' if name else ""
+    return f'<script type="application/json"{named}>{safe}</script>'
+
+
+def policy(*scripts: str) -> str:
+    """Give a content security policy: the charts' script, these scripts, and no request at all."""
+    sums = (b64encode(sha256(each.encode()).digest()).decode() for each in (script(), *scripts))
+    allowed = " ".join(f"'sha256-{each}'" for each in sums)
+    text = (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return f'<meta http-equiv="Content-Security-Policy" content="{text}">'
+
+
+DRAW = (files("unmet") / "draw.js").read_text(encoding="utf-8")
+"""Draws all charts of a page when they are first seen."""
