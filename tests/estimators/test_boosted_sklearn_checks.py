@@ -1,7 +1,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from unmet import Band, Newsvendor, SquaredError
+from unmet import Band, Newsvendor
 from unmet.estimators.boosted import BoostedDecision
 
 ONE_BIN_PER_VALUE = {"min_data_in_bin": 1}
@@ -16,7 +16,6 @@ ESTIMATORS = [
         strength=0.5,
         max_features=0.7,
     ),
-    BoostedDecision(SquaredError(), max_iter=3),
 ]
 
 

@@ -157,7 +157,7 @@ def test_categorical_features_that_are_none(sales, asked, arrived):
 def test_categories_where_they_cannot_be(sales):
     store, price, promotion, seen = sales
     table = tables(store, price, promotion)["polars text"]
-    with pytest.raises(InvalidInput, match="if it is a mask, got 2 for 3 columns"):
+    with pytest.raises(InvalidInput, match="names or positions of columns of X, a mask of them"):
         BoostedDecision(categorical_features=[True, False]).fit(table, seen)
     with pytest.raises(Unsupported, match=r"^categorical_features and a sparse X do not fit"):
         BoostedDecision(categorical_features=[0]).fit(sparse.csr_array(np.eye(5)), np.arange(5))

@@ -117,7 +117,7 @@ def test_the_truth_is_found_in_the_parts():
 # --- Whatever the model: parts add up.
 
 
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**16),
     underage=st.floats(0.1, 50),

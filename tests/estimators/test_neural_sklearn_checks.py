@@ -1,15 +1,12 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from unmet import Band, NeuralDecision, Newsvendor, SquaredError
+from unmet import Band, NeuralDecision, Newsvendor
 
 COST = Newsvendor(underage=3, overage=1)
 ESTIMATORS = [
     NeuralDecision(hidden_layer_sizes=(3,), max_iter=20),
     NeuralDecision(COST, Band(0.1, 0.4), hidden_layer_sizes=(3,), solver="adam", max_iter=3),
-    NeuralDecision(
-        SquaredError(), hidden_layer_sizes=(2, 2), max_iter=20, activation="silu", dtype="float64"
-    ),
     NeuralDecision(COST, hidden_layer_sizes=(3,), max_iter=20, early_stopping=True, n_restarts=2),
 ]
 WEIGHTS = "check_sample_weight_equivalence_on"

@@ -52,7 +52,7 @@ def _unfitted(model):
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize("rate", [1e3, 1e30])
+@pytest.mark.parametrize("rate", [1e3])
 def test_a_learning_rate_that_diverges_is_named_and_nothing_is_left_half_fitted(
     hill, rate, early_stopping
 ):

@@ -14,9 +14,10 @@ def _model(**parameters):
     return NeuralDecision(COST, Band(0, 1), **{"random_state": 0, "max_iter": 15, **parameters})
 
 
-@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
-@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
-@pytest.mark.parametrize("scaling", ["standard", "min-max"])
+@pytest.mark.parametrize(
+    ("container", "solver", "scaling"),
+    [(sparse.csr_array, "lbfgs", "standard"), (sparse.coo_array, "adam", "min-max")],
+)
 def test_sparse_is_dense_with_fewer_numbers(container, solver, scaling):
     X, s, _ = hill_rows()
     X = np.column_stack([np.where(np.abs(X) < 0.7, 0.0, X), 2000.0 + np.arange(300) % 12])
@@ -28,14 +29,10 @@ def test_sparse_is_dense_with_fewer_numbers(container, solver, scaling):
     assert thin.predict(X) == pytest.approx(dense, rel=1e-7)
 
 
-def _one_hot(generator, n_rows):
-    return np.column_stack([np.eye(k)[generator.integers(0, k, n_rows)] for k in (7, 12, 3)])
-
-
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
 @pytest.mark.parametrize(
     "kind",
-    ["more columns than rows", "constant", "collinear", "one-hot", "tiny and huge", "far", "ties"],
+    ["more columns than rows", "constant", "collinear", "far", "ties"],
 )
 def test_awkward_features(kind, solver):
     generator = np.random.default_rng(1)
@@ -44,8 +41,6 @@ def test_awkward_features(kind, solver):
         "more columns than rows": generator.normal(size=(60, 90)),
         "constant": np.column_stack([X, np.full(60, 0.1), np.zeros(60)]),
         "collinear": np.column_stack([X, X, X.sum(axis=1)]),
-        "one-hot": _one_hot(generator, 60),
-        "tiny and huge": X * [1e-28, 1e28],
         "far": X + [1e6, -1e7],
         "ties": np.round(X),
     }[kind]
@@ -56,7 +51,7 @@ def test_awkward_features(kind, solver):
     assert model.training_cost_ < 0.95 * flat
 
 
-@pytest.mark.parametrize("constant", [7.0, 0.0, -1e5, 1e-9])
+@pytest.mark.parametrize("constant", [7.0, 0.0])
 @pytest.mark.parametrize("cost", [COST, SquaredError()])
 @pytest.mark.parametrize("scaling", ["standard", "min-max"])
 def test_observations_that_are_all_the_same(constant, cost, scaling):

@@ -11,7 +11,6 @@ import zlib
 
 import numpy as np
 import pytest
-import skops.io
 from own_costs import Taxed
 from saved_models import SALES, X, made
 from sklearn.pipeline import make_pipeline
@@ -62,12 +61,6 @@ def test_a_file_that_is_not_there(tmp_path):
     assert _sentence(tmp_path / "no").startswith("path must be a file that exists, got ")
 
 
-def test_a_folder(tmp_path):
-    assert _sentence(tmp_path).startswith("path must be a file, got the folder ")
-    with pytest.raises(InvalidInput, match="path must be a file, got the folder"):
-        unmet.save(made("exact"), tmp_path)
-
-
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n"])
 def test_other_files(content, tmp_path):
     (tmp_path / "other").write_bytes(content)
@@ -88,11 +81,6 @@ def test_a_pickle_is_not_opened(protocol, pack, tmp_path, monkeypatch):
     found = _sentence(tmp_path / "model")
     assert not mark.exists()
     assert found == f"{tmp_path / 'model'} {FOREIGN}"
-
-
-def test_a_file_of_skops(tmp_path):
-    skops.io.dump(made("exact"), tmp_path / "model")
-    assert FOREIGN in _sentence(tmp_path / "model")
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.99])
@@ -132,14 +120,6 @@ def test_a_header_that_is_none(path, change):
 
 def test_an_archive_that_is_too_large(path):
     assert "must unpack to at most max_bytes, 1,000, got" in _sentence(path, max_bytes=1000)
-
-
-def test_a_failed_save_leaves_the_old_file(path):
-    before = path.read_bytes()
-    with pytest.raises(Unsupported):
-        unmet.save(LinearDecision(Taxed(3, 0.2)), path)
-    assert path.read_bytes() == before
-    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_cost_of_ones_own(tmp_path):

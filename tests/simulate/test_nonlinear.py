@@ -71,17 +71,6 @@ def test_other_orders():
     assert (mixed.order > mixed.mean).mean() == pytest.approx(0.5, abs=0.02)
 
 
-def test_scales():
-    constant = nonlinear_demand(0, spread=0.3).train
-    assert set(constant.deviation.round(9)) == {30.0}
-    level = nonlinear_demand(0, scale="level").train
-    np.testing.assert_allclose(level.deviation, 0.2 * level.mean)
-    by_product = nonlinear_demand(0, scale="features").train
-    assert len(set(by_product.deviation.round(9))) == len(PRODUCTS)
-    twice = nonlinear_demand(0, level=200.0).train
-    np.testing.assert_allclose(twice.mean, 2 * constant.mean)
-
-
 # --- rows ---------------------------------------------------------------------------------------
 
 

@@ -107,14 +107,6 @@ def test_half_is_censored_as_printed_and_a_little_less_when_clipped(many):
     assert np.mean([part.censored for part in clipped]) == pytest.approx(0.49, abs=0.008)
 
 
-@pytest.mark.parametrize("clip", [True, False])
-def test_sales_hide_exactly_what_exceeds_the_order(clip):
-    for part in (store10(3, clip=clip).train, store10(3, clip=clip).test):
-        assert np.array_equal(part.sales < part.demand, part.censored)
-        assert np.array_equal(part.sales[part.censored], part.order[part.censored])
-        assert np.array_equal(part.sales[~part.censored], part.demand[~part.censored])
-
-
 def test_clipping_changes_only_what_is_negative(data, printed):
     for clipped, raw in ((data.train, printed.train), (data.test, printed.test)):
         assert np.array_equal(clipped.mean, raw.mean)
@@ -135,19 +127,6 @@ def test_optimum_reaches_its_level_and_its_cost(many, level):
     assert service_level(optimum, demand) == pytest.approx(level, abs=error)
     cost = realised_cost(Newsvendor.at_level(level), optimum, demand)
     assert cost == pytest.approx(SIGMA * norm.pdf(norm.ppf(level)), rel=0.02)
-
-
-def test_optimum_of_clipped_demand_is_never_negative_and_no_dearer(data):
-    level = 0.3
-    clipped = data.test.optimum(level)
-    raw = data.test.mean + norm.ppf(level, scale=SIGMA)
-    assert (raw < 0).any()
-    assert clipped.min() == 0.0
-    assert clipped[raw > 0] == pytest.approx(raw[raw > 0])
-    cost = Newsvendor.at_level(level)
-    assert realised_cost(cost, clipped, data.test.demand) < realised_cost(
-        cost, raw, data.test.demand
-    )
 
 
 @pytest.mark.parametrize(
@@ -213,12 +192,6 @@ def test_published_bands():
         PUBLISHED_BANDS["linear"][0.55] = (0, 0)
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, np.nan, "high", [0.5, 0.6]])
-def test_bad_level(data, level):
-    with pytest.raises(InvalidInput, match=r"^level must "):
-        data.test.optimum(level)
-
-
 # --- Another store.
 
 
@@ -269,8 +242,3 @@ def test_levels_that_a_store_lacks_are_not_simulated():
 def test_distributions_that_cannot_be(changes, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         distribution_without(**changes)
-
-
-def test_a_store_that_is_closed_in_the_test_half_year():
-    with pytest.raises(InvalidInput, match="must have a day in 2016 and in January to June"):
-        store10(distribution=distribution_without(months=PUBLISHED_STORE.months[6:]))

@@ -81,7 +81,7 @@ def test_a_rule_learns_from_a_sample_and_gives_each_block_its_band():
     sales = np.minimum(demand, order)
     cost = Newsvendor(underage=4, overage=1)
     ignoring = LinearDecision(cost).fit(ArrayBlocks(X, sales))
-    seeing = LinearDecision(cost, LatentBand(max_rows=4000, random_state=0))
+    seeing = LinearDecision(cost, LatentBand(families="normal", max_rows=1500, random_state=0))
     seeing.fit(ArrayBlocks(X, sales, censored=censored, block_rows=4000))
     assert seeing.diagnosis_.share_censored == pytest.approx(censored.mean(), abs=0.03)
     assert seeing.solution_.passes <= 5
@@ -116,7 +116,7 @@ def test_memory_maps_sparse_rows_and_whole_numbers(tmp_path):
         (LinearDecision(), {"y": [1, 2]}, "y must be None"),
         (LinearDecision(), {"overage": 2}, "overage must be None"),
         (LinearDecision(band=Band([0.0, 1.0], 2.0)), {}, "one number for each end"),
-        (BoostedDecision(), {}, "trees are grown on rows in memory: read a sample"),
+        (BoostedDecision(), {}, "it learns from rows in memory: read a sample"),
     ],
     ids=["highs", "squares", "y", "overage", "band", "trees"],
 )
