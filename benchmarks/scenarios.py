@@ -484,6 +484,8 @@ class BankPart(Part):
     distribution : str
     """
 
+    features: Array
+    feature_names: tuple[str, ...]
     dates: NDArray[np.datetime64]
     series: NDArray[np.str_]
     demand: Array

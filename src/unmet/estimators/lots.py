@@ -17,7 +17,7 @@ the minimum, whichever shift costs less.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -126,11 +126,10 @@ Mean: TypeAlias = Callable[[Array], Array]
 """M of several groups as a function of one shift for each."""
 
 
-@dataclass(frozen=True)
 class GroupShiftCost:
     """What a common shift of the decisions of a group costs, on some of its training rows.
 
-    Attributes
+    Parameters
     ----------
     rows : Rows
         Group after group, all groups together at the end; without features.
@@ -141,10 +140,11 @@ class GroupShiftCost:
         Group of each row that is decided for, n_groups for all together.
     """
 
-    rows: Rows
-    decision: Array
-    starts: NDArray[np.int64]
-    which: Codes | None = None
+    def __init__(
+        self, rows: Rows, decision: Array, starts: NDArray[np.int64], which: Codes | None = None
+    ) -> None:
+        self.rows, self.decision = rows, decision
+        self.starts, self.which = starts, which
 
     @classmethod
     def of(
@@ -168,12 +168,13 @@ class GroupShiftCost:
         last = self.starts.size - 2
         known = np.where(group < 0, last, group)
         empty = np.diff(self.starts)[known] == 0
-        return replace(self, which=np.where(empty, last, known))
+        which = np.where(empty, last, known)
+        return GroupShiftCost(self.rows, self.decision, self.starts, which)
 
     def take(self, rows: NDArray[np.intp]) -> GroupShiftCost:
         """Speak of some of the rows only."""
         assert self.which is not None
-        return replace(self, which=self.which[rows])
+        return GroupShiftCost(self.rows, self.decision, self.starts, self.which[rows])
 
     def thresholds(self, step: Array) -> Array:
         """Share of each row's step beyond which the next lot is cheaper; as `ShiftCost` has it."""

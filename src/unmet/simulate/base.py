@@ -153,19 +153,10 @@ def streams(seed: int | np.random.SeedSequence, count: int) -> list[np.random.Ge
     return [np.random.Generator(np.random.PCG64(child)) for child in seed.spawn(count)]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """Rows of one period, the truth kept beside what was observed.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_rows, n_features)
-        Without an intercept, named by `feature_names`.
-    feature_names : tuple of str
-    """
+    """Rows of one period, the truth kept beside what was observed: a base of dataclasses."""
 
     features: Array
-    feature_names: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.features)
@@ -173,13 +164,13 @@ class Part:
     def take(self, rows: slice | NDArray[np.bool_]) -> Self:
         """Keep some rows."""
         kept: dict[str, Any] = {}
-        for field in fields(self):
+        for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 kept[field.name] = value[rows]
             elif isinstance(value, PerRow):
                 kept[field.name] = value.take(rows)
-        return replace(self, **kept)
+        return replace(self, **kept)  # type: ignore[type-var]
 
     @property
     def censored(self) -> NDArray[np.bool_]:
@@ -250,6 +241,8 @@ class DemandPart(FamilyTruth, Part):
         Columns of `codes`; the first three are categories.
     """
 
+    features: Array
+    feature_names: tuple[str, ...]
     mean: Array
     deviation: Array
     dates: NDArray[np.datetime64]

@@ -58,6 +58,8 @@ class PricingPart(FamilyTruth, Part):
         Deals below the offer, at the reservation price itself.
     """
 
+    features: Array
+    feature_names: tuple[str, ...]
     mean: Array
     deviation: Array
     family: Family

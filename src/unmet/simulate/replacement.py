@@ -48,6 +48,8 @@ class ReplacementPart(Part):
         The observation, min(lifetime, interval).
     """
 
+    features: Array
+    feature_names: tuple[str, ...]
     distribution: Distribution
     lifetimes: Array
     intervals: Array
