@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v1 as nw
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
 from unmet.arrays import Array, Band, Features, Numbers, common_rows
-from unmet.censoring import constants as tuned
 from unmet.censoring.model import Diagnosis
 from unmet.censoring.rule import TrainingRule
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
@@ -23,74 +21,6 @@ from unmet.solvers.exact.direct import best_intercept
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 from unmet.validation import OneOf, WholeNumber, read_parameters
-
-# --- Rows whose truth was counted, read and checked.
-
-
-@dataclass(frozen=True)
-class Audit:
-    """Audited rows.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_audited, n_features), or csr_array
-    truth : ndarray of shape (n_audited,)
-    observation : ndarray of shape (n_audited,) or None
-    share : ndarray of shape (n_audited,)
-        Weights that sum to one.
-    """
-
-    features: Features
-    truth: Array
-    observation: Array | None
-    share: Array
-
-    @classmethod
-    def read(cls, X: Any, s: Any, truth: Any, sample_weight: Any, n_features: int) -> Audit:
-        """Read what the constructor was given; each error is one sentence."""
-        features = read_features(X)
-        n_rows = features.shape[0]
-        if features.shape[1] != n_features:
-            raise InvalidInput(
-                f"X of AuditedBand must have {n_features} columns, as the X of fit, "
-                f"got {features.shape[1]}."
-            )
-        known = read_column("truth", truth, n_rows)
-        seen = None if s is None else read_column("s", s, n_rows)
-        if seen is not None and (seen > known).any():
-            row = int(np.argmax(seen > known))
-            raise InvalidInput(
-                "truth of AuditedBand must not be below the observation, "
-                f"got truth {known[row]:g} and observation {seen[row]:g} in row {row}."
-            )
-        share = read_weights(sample_weight, n_rows)
-        return cls(features, known, seen, np.full(n_rows, 1.0 / n_rows) if share is None else share)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of audited rows."""
-        return self.truth.size
-
-    def evaluated(self, cost: Cost, underage: Any, overage: Any) -> Cost:
-        """Cost of the audited rows: as of the others where it is the same for all of them."""
-        given = {"underage": underage, "overage": overage}
-        for name, value in cost.parameters().items():
-            if common_rows({name: value}) is not None and given.get(name) is None:
-                raise InvalidInput(
-                    f"{name} must be given to AuditedBand, because fit was given one per row, "
-                    "got None."
-                )
-        own = cost.with_rows(**given)
-        count = common_rows(own.parameters())
-        if count is not None and count != self.n_rows:
-            raise InvalidInput(
-                "underage and overage of AuditedBand must be numbers or have one entry per "
-                f"audited row, got {count} for {self.n_rows} rows."
-            )
-        return own
-
-
-# --- A band from rows whose truth was counted.
 
 Form: TypeAlias = Literal["shift", "linear"]
 
@@ -180,108 +110,133 @@ class AuditedBand(TrainingRule):
 
     def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
         read_parameters(_PARAMETERS, self)
-        known = self.X, self.s, self.truth, self.sample_weight
-        self._audit = audit = Audit.read(*known, self.n_features_in_)
+        self._audit, self._seen = self._read_audit(rows.cost)
         found = self._learn(rows, estimator)
-        self.n_refits_ = found.n_refits
-        shift = found.shift(audit.features)
-        self.shift_ = shift if isinstance(shift, float) else float(audit.share @ shift)
-        return self._diagnosis(
-            audit, audit.evaluated(rows.cost, self.underage, self.overage), found
-        )
+        self.n_refits_ = found["n_refits"]
+        share, shift = self._audit.weight / self._audit.n_rows, self._shift(found, self._audit)
+        self.shift_ = shift if isinstance(shift, float) else float(share @ shift)
+        return self._diagnosis(self._evaluated(rows.cost), share, found["error"])
+
+    def _read_audit(self, cost: Cost) -> tuple[Rows, Array | None]:
+        """Read what the constructor was given: rows whose observation is the truth, and sales."""
+        features = read_features(self.X)
+        n_rows = features.shape[0]
+        if features.shape[1] != self.n_features_in_:
+            raise InvalidInput(
+                f"X of AuditedBand must have {self.n_features_in_} columns, as the X of fit, "
+                f"got {features.shape[1]}."
+            )
+        known = read_column("truth", self.truth, n_rows)
+        seen = None if self.s is None else read_column("s", self.s, n_rows)
+        if seen is not None and (seen > known).any():
+            row = int(np.argmax(seen > known))
+            raise InvalidInput(
+                "truth of AuditedBand must not be below the observation, "
+                f"got truth {known[row]:g} and observation {seen[row]:g} in row {row}."
+            )
+        return Rows(features, known, cost, read_weights(self.sample_weight, n_rows)), seen
+
+    def _evaluated(self, cost: Cost) -> Cost:
+        """Cost of the audited rows: as of the others where it is the same for all of them."""
+        given = {"underage": self.underage, "overage": self.overage}
+        for name, value in cost.parameters().items():
+            if common_rows({name: value}) is not None and given.get(name) is None:
+                raise InvalidInput(
+                    f"{name} must be given to AuditedBand, because fit was given one per row, "
+                    "got None."
+                )
+        own = cost.with_rows(**given)
+        count = common_rows(own.parameters())
+        if count is not None and count != self._audit.n_rows:
+            raise InvalidInput(
+                "underage and overage of AuditedBand must be numbers or have one entry per "
+                f"audited row, got {count} for {self._audit.n_rows} rows."
+            )
+        return own
+
+    def _shift(self, found: dict[str, Any], rows: Rows) -> Numbers:
+        """Give ε = intercept + slope · decision, not below 0: a number, or one per row."""
+        if not found["slope"]:
+            return max(float(found["intercept"]), 0.0)
+        decision = found["base"].predict(rows.features)
+        return np.asarray(np.maximum(found["intercept"] + found["slope"] * decision, 0.0))
 
     def _band(self, features: Features, cost: Cost) -> Band:
-        shift = self._found(cost).shift(features)
+        rows = Rows(features, np.empty(features.shape[0]), cost)
+        shift = self._shift(self._found(cost), rows)
         return Band(low=shift, high=shift)
 
-    def _search(self, cost: Cost) -> _Found:
+    def _search(self, cost: Cost) -> dict[str, Any]:
         """Search for one cost: keep the best shift of a model that follows it, else refit."""
         rows, audit = replace(self._rows, cost=cost), self._audit
-        evaluated = audit.evaluated(cost, self.underage, self.overage)
-        base = self._train(rows)
-        before = base.predict(audit.features)
-        error = ""
+        truth, share = audit.observation, audit.weight / audit.n_rows
+        evaluated, base = self._evaluated(cost), self._train(rows)
+        before = np.asarray(base.predict(audit.features))
+        found = {"base": base, "intercept": 0.0, "slope": 0.0, "error": "", "n_refits": 1}
         if isinstance(evaluated, PiecewiseLinearCost):
-            level = level_of_all(evaluated, audit.share)
-            found = standard_error(audit.truth - before, audit.share, level)
-            error = f" (standard error about {found:.3g})"
+            error = standard_error(truth - before, share, level_of_all(evaluated, share))
+            found["error"] = f" (standard error about {error:.3g})"
         if self.form == "linear":
             if not isinstance(evaluated, HingeCost):
                 raise Unsupported(
                     "The form 'linear' of AuditedBand needs a cost with slopes, such as "
                     f"Newsvendor, got {type(evaluated).__name__}: use the form 'shift'."
                 )
-            kinks = evaluated.kinks(audit.truth - before, None, audit.share)
+            kinks = evaluated.kinks(truth - before, None, share)
             line = solve_exact(HingeProblem(np.ascontiguousarray(before[:, None]), kinks))
-            return _Found(base, line.intercept, float(line.coefficients[0]), error, 1)
-        shift = cheapest_shift(evaluated, before, audit.truth, audit.share)
+            return {**found, "intercept": line.intercept, "slope": float(line.coefficients[0])}
+        shift = cheapest_shift(evaluated, before, truth, share)
+        found["intercept"] = shift
         if self._estimator is None or not shift:
-            return _Found(base, shift, 0.0, error, 1)
+            return found
+        decided = {0.0: before}
 
-        def decide(amount: float) -> Array:
-            moved = replace(rows, observation=rows.observation + amount)
-            return np.asarray(self._train(moved).predict(audit.features))
+        def paid(amount: float) -> float:
+            if amount not in decided:
+                moved = replace(rows, observation=rows.observation + amount)
+                decided[amount] = np.asarray(self._train(moved).predict(audit.features))
+            return float(share @ evaluated.cost(decided[amount], truth))
 
-        def paid(decision: Array) -> float:
-            return float(audit.share @ evaluated.cost(decision, audit.truth))
-
-        after = decide(shift)
-        if np.abs(after - before - shift).max() <= tuned.FOLLOWS_A_SHIFT * shift:
-            return _Found(base, shift, 0.0, error, 2)
-        known = {0.0: paid(before), shift: paid(after)}
-        tried = golden_section(lambda a: paid(decide(a)), known, 2.0 * shift, self.max_refits)
+        tried = {0.0: paid(0.0), shift: paid(shift)}
+        if np.abs(decided[shift] - before - shift).max() > 1e-6 * shift:  # does not follow a shift
+            upper = 2.0 * shift
+            while len(tried) < self.max_refits and paid(upper) <= min(tried.values()):
+                tried[upper] = paid(upper)
+                upper *= 2.0
+            left = max(self.max_refits + 1 - len(tried), 1)
+            minimize_scalar(paid, bounds=(0.0, upper), method="bounded", options={"maxiter": left})
+            tried = {amount: paid(amount) for amount in decided}
         best = min(tried, key=lambda amount: (tried[amount], amount))
-        return _Found(base, best, 0.0, error, len(tried))
+        return {**found, "intercept": best, "n_refits": len(tried)}
 
-    def _diagnosis(self, audit: Audit, cost: Cost, found: _Found) -> Diagnosis:
-        notes = [f"ε is {self.shift_:.4g}, from {audit.n_rows} audited rows{found.error}."]
+    def _diagnosis(self, cost: Cost, share: Array, error: str) -> Diagnosis:
+        n_rows = self._audit.n_rows
+        notes = [f"ε is {self.shift_:.4g}, from {n_rows} audited rows{error}."]
         if not self.shift_:
             notes.append("On the audited rows no shift costs less than ignoring censoring.")
-        needed = tuned.ENOUGH_BEYOND * (2 if self.form == "linear" else 1)
-        # rows that are to be expected beyond the best shift, on its emptier side
-        level = level_of_all(cost, audit.share)
-        beyond = min(level, 1.0 - level) / float(audit.share @ audit.share)
+        # rows to be expected beyond the best shift, on its emptier side: five per parameter of ε
+        needed = 10 if self.form == "linear" else 5
+        level = level_of_all(cost, share)
+        beyond = min(level, 1.0 - level) / float(share @ share)
         hidden = None
-        if audit.observation is not None:
-            hidden = float(audit.share @ (audit.truth > audit.observation))
+        if self._seen is not None:
+            hidden = float(share @ (self._audit.observation > self._seen))
         if beyond < needed:
             notes.append(
-                f"AuditedBand has only {audit.n_rows} audited rows, of which {beyond:.1f} lie "
-                f"beyond the {level:.3g}-quantile, and at least {needed} should{found.error}."
+                f"AuditedBand has only {n_rows} audited rows, of which {beyond:.1f} lie "
+                f"beyond the {level:.3g}-quantile, and at least {needed} should{error}."
             )
             warnings.warn(notes[-1], UserWarning, stacklevel=5)
         return Diagnosis(
             rule="AuditedBand",
-            n_rows=audit.n_rows,
+            n_rows=n_rows,
             share_censored=hidden,
             identified="weakly" if beyond < needed else "yes",
             notes=tuple(notes),
         )
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What audited rows say: ε = intercept + slope · decision, not below 0."""
-
-    base: Any
-    intercept: float
-    slope: float
-    error: str
-    """Half a sentence on the standard error."""
-    n_refits: int
-
-    def shift(self, features: Features) -> Numbers:
-        """Give ε: a number, or one per row."""
-        if not self.slope:
-            return max(self.intercept, 0.0)
-        return np.asarray(
-            np.maximum(self.intercept + self.slope * self.base.predict(features), 0.0)
-        )
-
-
 # --- The shift of decisions that costs least once the truth is known.
-
-_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 
 def cheapest_shift(cost: Cost, decision: Array, truth: Array, share: Array) -> float:
@@ -318,8 +273,8 @@ def _best_tried(cost: Cost, decision: Array, truth: Array, share: Array) -> floa
         return float(share @ cost.cost(decision + shift, truth))
 
     meet = np.unique(np.maximum(truth - decision, 0.0))
-    if meet.size > tuned.SHIFTS_TRIED:
-        meet = meet[np.linspace(0, meet.size - 1, tuned.SHIFTS_TRIED).astype(np.intp)]
+    if meet.size > 400:  # each evaluates all audited rows
+        meet = meet[np.linspace(0, meet.size - 1, 400).astype(np.intp)]
     # a decision that rounding puts above the truth may cost as much as one far above it
     just_less = np.maximum(meet - 1e-9 * max(float(np.abs(truth).max()), 1e-300), 0.0)
     tried = np.unique(np.concatenate([[0.0], meet, just_less]))
@@ -353,45 +308,3 @@ def standard_error(residual: Array, share: Array, level: float) -> float:
     ends = np.clip([level - spread, level + spread], 0.0, 1.0 - 1e-12)
     low, high = residual[order][np.searchsorted(reached, ends)]
     return 0.5 * float(high - low)
-
-
-def golden_section(
-    function: Callable[[float], float], known: dict[float, float], upper: float, most: int
-) -> dict[float, float]:
-    """Search a minimum between 0 and `upper`, or above if the function still falls there.
-
-    Parameters
-    ----------
-    function : callable
-    known : dict
-        Values that are known already.
-    upper : float
-        Positive.
-    most : int
-        Largest number of calls.
-
-    Returns
-    -------
-    dict
-        Every argument tried, those known among them, with its value.
-    """
-    values = dict(known)
-
-    def value(argument: float) -> float:
-        if argument not in values:
-            values[argument] = function(argument)
-        return values[argument]
-
-    most += len(known)
-    while len(values) < most and value(upper) <= min(values.values()):
-        upper *= 2.0
-    low, high = 0.0, upper
-    while len(values) < most - 1:
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        if value(left) <= value(right):
-            high = right
-        else:
-            low = left
-        if high - low <= 1e-3 * upper:
-            break
-    return values

@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from unmet.arrays import Band, Features, read_array
-from unmet.censoring import constants as tuned
 from unmet.censoring.model import Diagnosis
 from unmet.censoring.rule import TrainingRule
 from unmet.costs import Cost, CustomPricing, PreventiveReplacement
@@ -127,19 +126,19 @@ class SearchedBand(TrainingRule):
                 "low_box must not begin above the end of high_box, "
                 f"got {self._low_box[0]} and {self._high_box[1]}."
             )
-        answer = self._learn(rows, estimator)
-        self.low_, self.high_, self.band_ = answer.low, answer.high, answer.band
-        self.best_cost_, self.at_corner_ = answer.cost, answer.at_corner
+        found = self._learn(rows, estimator)
+        self.low_, self.high_, self.band_ = found["low"], found["high"], found["band"]
+        self.best_cost_, self.at_corner_ = found["cost"], found["at_corner"]
         return Diagnosis(
-            rule="SearchedBand", n_rows=rows.n_rows, identified="no", notes=(answer.sentence,)
+            rule="SearchedBand", n_rows=rows.n_rows, identified="no", notes=(found["note"],)
         )
 
     def _band(self, features: Features, cost: Cost) -> Band:
-        band: Band = self._found(cost).band
+        band: Band = self._found(cost)["band"]
         return band
 
-    def _search(self, cost: Cost) -> _Prediction:
-        """Search for one cost, and warn."""
+    def _search(self, cost: Cost) -> dict[str, Any]:
+        """Search for one cost, and warn; ε as shares of the range, and the band they make."""
         from sklearn.model_selection import ShuffleSplit  # slow to import, seldom needed
 
         optuna = _optuna()
@@ -147,7 +146,8 @@ class SearchedBand(TrainingRule):
         # the paper's cost has two ends, those of eq. cp and pr have one ε
         one_end = isinstance(cost, CustomPricing | PreventiveReplacement)
         low_box, high_box = (0.0, 0.0) if one_end else self._low_box, self._high_box
-        splits = ShuffleSplit(self._n_folds, test_size=tuned.VALIDATION, random_state=self._seed)
+        # Algorithm 1 of the paper: 75% to train on, 25% to evaluate
+        splits = ShuffleSplit(self._n_folds, test_size=0.25, random_state=self._seed)
         folds = [
             (rows.take(train), rows.take(test))
             for train, test in splits.split(np.empty(rows.n_rows))
@@ -177,37 +177,23 @@ class SearchedBand(TrainingRule):
                 f"n_trials must be large enough to find one pair with low below high, "
                 f"got {self._n_trials}."
             )
-        far_up = high_box[1] - high <= tuned.CORNER * (high_box[1] - high_box[0])
-        far_down = low - low_box[0] <= tuned.CORNER * (low_box[1] - low_box[0])
-        band = Band.scaled(low, high, rows.observation)
-        answer = _Prediction(low, high, float(study.best_value), band, bool(far_up and far_down))
-        warnings.warn(answer.sentence, UserWarning, stacklevel=6)
-        return answer
-
-
-@dataclass(frozen=True)
-class _Prediction:
-    """Best pair of a search, as shares of the range of the observations."""
-
-    low: float
-    high: float
-    cost: float
-    band: Band
-    at_corner: bool
-
-    @property
-    def sentence(self) -> str:
-        """What a user must know."""
+        # so near to an end of its box, as a share of it, ε sits at that end
+        far_up = high_box[1] - high <= 0.05 * (high_box[1] - high_box[0])
+        far_down = low - low_box[0] <= 0.05 * (low_box[1] - low_box[0])
         where = (
             "sits at the corner of its box where that cost is least by construction"
-            if self.at_corner
+            if far_up and far_down
             else "is as close to the corner of its box as the trials came"
         )
-        return (
+        note = (
             "SearchedBand minimises the ε-insensitive cost itself, as published, which falls "
             "whenever high grows or low shrinks, so it learns nothing about censoring; its answer, "
-            f"high {self.high:.4f} and low {self.low:.4f} of the range of observations, {where}."
+            f"high {high:.4f} and low {low:.4f} of the range of observations, {where}."
         )
+        warnings.warn(note, UserWarning, stacklevel=6)
+        found = {"low": low, "high": high, "cost": float(study.best_value), "note": note}
+        band = Band.scaled(low, high, rows.observation)
+        return {**found, "band": band, "at_corner": bool(far_up and far_down)}
 
 
 def _read_box(name: str, value: Any) -> tuple[float, float]:

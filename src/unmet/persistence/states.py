@@ -57,8 +57,8 @@ _CLASSES: Mapping[str, str] = {
     "censoring.model": "Ambiguity Choice Diagnosis Candidate RobustnessCheck "
     "QuantilePlot Sensitivity",
     "censoring.rule": "FixedBand LinearRule",
-    "censoring.searched": "SearchedBand _Prediction",
-    "censoring.audited": "Audit AuditedBand _Found",
+    "censoring.searched": "SearchedBand",
+    "censoring.audited": "AuditedBand",
     "censoring.order_rule": "OrderRuleDetection DetectedRule OrderRule",
     "censoring.latent.band": "LatentBand",
     "censoring.latent.families": "Family",
