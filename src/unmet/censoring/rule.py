@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -250,12 +250,11 @@ class FixedBand(BandRule):
 # --- Rules that must see what a band does to the model.
 
 
-@dataclass(frozen=True)
 class LinearRule:
     """Decisions of the exact linear program."""
 
-    coefficients: Array
-    intercept: float
+    def __init__(self, coefficients: Array, intercept: float) -> None:
+        self.coefficients, self.intercept = coefficients, intercept
 
     def predict(self, X: Features) -> Array:
         """Decide for each row."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +122,7 @@ def run(
     best = starts[0]
     if len(starts) > 1:  # a few steps from each, before only the best goes on
         climbs = [maximise(problem, start, rounds=1, steps=8) for start in starts]
-        best = max(climbs, key=lambda each: each[1])[0]
+        best = max(climbs, key=itemgetter(1))[0]
     return FittedCandidate.of(data, model, maximise(problem, best, rounds=rounds)[0])
 
 
@@ -239,14 +240,14 @@ def _candidates(
         noisy = [run(data, replace(each, policy="noisy")) for each in models]
         candidates += noisy if "noisy" in policies else []
         if "mixture" in policies:
-            best = max(noisy, key=lambda each: each.information)
+            best = max(noisy, key=attrgetter("information"))
             mixture = replace(best.model, policy="mixture")
             # from the orders found without unlimited stock, and from the first usual start
             usual = first_start(data.problem(mixture), _STARTS[0])
             candidates.append(run(data, mixture, [np.append(best.parameters, -1.0), usual]))
     # where nothing looks censored, nothing must be explained by a skew to the left
     others = [each for each in candidates if not each.model.family.left]
-    if others and max(others, key=lambda each: each.information).absent:
+    if others and max(others, key=attrgetter("information")).absent:
         return others
     return candidates
 
@@ -300,7 +301,7 @@ def promising(
     candidates: Sequence[FittedCandidate], weight: Array, *, shapes: bool = True
 ) -> list[FittedCandidate]:
     """Leave out what is hopelessly behind, and with `shapes` families that are nearly normal."""
-    best = max(candidates, key=lambda each: each.information)
+    best = max(candidates, key=attrgetter("information"))
     nearly, kept = {"student": 3.5, "skewed": 4.0, "skewed_left": 4.0}, []
     for each in candidates:
         limit = nearly.get(each.model.family.name, np.inf)
@@ -313,13 +314,13 @@ def promising(
     uncensored = [each for each in candidates if each.absent]
     if uncensored and not any(each.absent for each in kept):
         # nobody leaves without the candidate model that does no harm
-        kept.append(max(uncensored, key=lambda each: each.information))
+        kept.append(max(uncensored, key=attrgetter("information")))
     return kept
 
 
 def rank(candidates: Sequence[FittedCandidate], weight: Array) -> list[FittedCandidate]:
     """Order candidates by their held-out scores, best first."""
-    ordered = sorted(candidates, key=lambda each: each.score, reverse=True)
+    ordered = sorted(candidates, key=attrgetter("score"), reverse=True)
     best, ranked = ordered[0].held_out, []
     for each in ordered:
         assert best is not None
@@ -368,4 +369,4 @@ def choose(
         enough = min(amounts) + (0.15 * abs(min(amounts)) if known else 0.0)
         modest = next(each for each, amount in zip(same, amounts, strict=True) if amount <= enough)
     alike = [each for each in same if each.model.family is modest.model.family]
-    return min(alike, key=lambda each: each.parameters.size)
+    return min(alike, key=attrgetter("parameters.size"))
