@@ -9,7 +9,7 @@ import pytest
 
 from unmet.cli.main import run
 
-pytest.importorskip("skops")
+pytestmark = pytest.mark.usefixtures("sales_are_demand")
 
 FIRST = datetime.date(2024, 1, 1)
 PAST, DAYS = 70, 28
@@ -30,7 +30,7 @@ def sales(change=1.0):
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
+def files(tmp_path_factory, sales_are_demand):
     folder = tmp_path_factory.mktemp("monitor")
     last = FIRST + datetime.timedelta(PAST - 1)
     old = sales().filter(pl.col("date") <= last)

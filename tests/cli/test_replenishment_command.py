@@ -11,7 +11,7 @@ from sales_panel import sales_panel
 import unmet
 from unmet.cli.main import run
 
-pytestmark = pytest.mark.usefixtures("few_trees")
+pytestmark = pytest.mark.usefixtures("few_trees", "sales_are_demand")
 
 FIRST = datetime.date(2024, 1, 1)
 N_DAYS = 56

@@ -4,7 +4,6 @@ import pickle
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -114,46 +113,29 @@ def diagnose(*words, table="sales.csv"):
 WRONG = [
     # the command line itself
     (["forecast"], "forecast"),
-    (["fit", "sales.csv", "--colour", "red"], "--colour"),
     (["fit", "sales.csv", *COSTS], "--observed"),
     (["evaluate", "m", "sales.csv"], "--truth"),
     (["decide", "m"], "'table'"),
-    (fit("--seed", "-1"), "seed"),
     (fit("--underage", "dear"), "--underage"),
     # tables
     (fit(table="absent.csv"), "absent.csv"),
-    (fit(table="empty.csv"), "empty.csv"),
     (fit(table="binary.csv"), "binary.csv"),
     (fit(table="doubt.csv"), "--decimal"),
-    (["evaluate", "m", "doubt.csv", "--truth", "sales"], "'1.501'"),
     (fit(table="ragged.csv"), "ragged.csv"),
-    (fit(table="twins.csv"), "'price'"),
     (fit(table="book.xlsx"), "xlsx"),
     (fit(table="bad.parquet"), "bad.parquet"),
     (fit(table="one.csv"), "at least"),
     # columns
     (fit("--observed", "nope"), "'nope'"),
-    (fit("--observed", "kind", "--features", "price"), "'kind'"),
-    (fit("--observed", "nothing"), "'nothing'"),
-    (fit("--features", "price"), "'price' twice"),
-    (fit("--categories", "zero"), "'zero'"),
     (fit("--date", "kind"), "'kind'"),
-    (fit("--date", "slashes"), "'slashes'"),
-    (fit("--calendar", "weekday"), "date"),
     (fit("--date", "day", "--calendar", "hour"), "'hour'"),
     (fit("--by", "sales"), "--by must not be what is to be explained"),
     (fit("--date", "day", "--series", "sales"), "--series must not be what is to be explained"),
-    (fit("--date", "noughts"), "'0000-01-01' in row 3"),
     (fit("--censored-column", "maybe"), "'perhaps'"),
-    (fit("--stock-column", "kind"), "'kind'"),
-    (fit("--weight-column", "minus"), "'minus'"),
     (fit("--accepted-column", "maybe"), "--accepted-column"),
     # costs
     (fit(costs=["--overage", "1"]), "underage"),
     (fit(costs=["--underage", "-3", "--overage", "1"]), "underage"),
-    (fit("--underage-column", "price"), "--underage-column"),
-    (fit(costs=["--underage-column", "minus", "--overage", "1"]), "'minus'"),
-    (fit("--planned", "1"), "planned"),
     (["fit", "sales.csv", *PARTS[:4]], "--planned must be given"),
     (fit("--service-level", ".9"), "--service-level and underage must not both be given"),
     (fit(costs=["--service-level", "95"]), "--service-level"),
@@ -164,14 +146,11 @@ WRONG = [
         fit("--observed", "returns", "--bad-rows", "refuse"),
         "'returns' below 0 (first row 7 with -4)",
     ),
-    (fit("--observed", "minus", "--features", "zero"), "none in 'minus'"),
     (fit("--stock-column", "few"), "none in 'sales'"),
     # model and band
     (fit("--problem", "lottery"), "'lottery'"),
-    (fit("--goal", "fame"), "'fame'"),
     (fit("--model", "forest"), "'forest'"),
     (fit("--band", "rubber"), "'rubber'"),
-    (fit("--band", "5,1"), "low"),
     (fit("--sellout-rate", "1.5"), "--sellout-rate"),
     (fit("--band", "none", "--sellout-rate", ".3"), "--sellout-rate"),
     (diagnose("--band", "none"), "diagnose"),
@@ -184,18 +163,14 @@ WRONG = [
     (decide("-o", "sales.csv"), "sales.csv"),
     # models
     (decide(model="absent.unmet"), "absent.unmet"),
-    (decide(model="short.unmet"), "short.unmet"),
     (decide(model="tampered.unmet"), "tampered.unmet"),
     (decide(model="pickle.unmet"), "pickle.unmet"),
     (decide(model="linear.unmet"), "LinearDecision"),
     # deciding
     (decide(table="lacking.csv"), "'kind'"),
-    (decide(table="words.csv"), "'price'"),
     (decide("--name", "sales"), "'sales'"),
-    (decide("--name", ""), "--name"),
     (decide("--step", "0"), "step"),
     (decide("--lower", "9", "--upper", "3"), "lower and upper"),
-    (decide("--minimum", "-1"), "minimum"),
     (decide("--minimum", "5", model="ages.unmet"), "minimum"),
     # evaluating and comparing
     (["evaluate", "m", "sales.csv", "--censored-column", "nope"], "'nope'"),
@@ -203,11 +178,9 @@ WRONG = [
     (["evaluate", "ages.unmet", "sales.csv"], "--truth"),
     (["evaluate", "m", "sales.csv", "--truth", "gaps"], "'gaps'"),
     (compare("--folds", "0"), "--folds"),
-    (compare("--folds", "100"), "100"),
     (compare("--horizon", "7"), "horizon"),
     (compare("--date", "day", "--folds", "60"), "'day'"),
     (compare("--truth", "nope"), "'nope'"),
-    (compare("--truth", "price"), "'price'"),
     # the other commands
     (["demo", "--seed", "1"], "--seed"),
     (["demo", "--output", "sales.csv"], "sales.csv"),
@@ -270,19 +243,6 @@ def test_stopped(folder, capsys, monkeypatch, where):
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", "unmet: stopped.\n")
     assert contents(folder) == before
-
-
-def test_stopped_while_writing(folder, capsys, monkeypatch):
-    def half(self, content):
-        with self.open("wb") as stream:
-            stream.write(content[: len(content) // 2])
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "write_bytes", half)
-    before = contents(folder)
-    assert run(decide("-o", "orders.csv")) == 130
-    assert contents(folder) == before
-    assert capsys.readouterr().err == "unmet: stopped.\n"
 
 
 def test_no_room_and_no_memory(folder, capsys, monkeypatch):

@@ -54,9 +54,8 @@ def rate_of(seen, planned, n_series, above, past=PAST):
 
 @pytest.mark.parametrize("above", [True, False])
 @pytest.mark.parametrize(
-    ("n_series", "alike"), [(1, 0), (10, 0), (10, 0.1), (300, 0.02), (300, 0.3)]
+    ("rate", "n_series", "alike"), [(0.15, 1, 0), (0.05, 10, 0.1), (0.15, 300, 0.3)]
 )
-@pytest.mark.parametrize("rate", [0.05, 0.15])
 def test_rates_keep_their_level(rate, n_series, alike, above):
     evidence = rate_of(shares(rate, n_series, alike, 0), rate, n_series, above)
     assert alarms(evidence) <= MOST
@@ -115,7 +114,7 @@ def ranks_of(values, above, tolerance=0.1):
 
 
 @pytest.mark.parametrize(("above", "change"), [(True, 1.1), (False, 0.9)])
-@pytest.mark.parametrize(("level", "spread"), [(0.4, 0), (5, 0.2), (200, 0.02), (200, 1.0)])
+@pytest.mark.parametrize(("level", "spread"), [(0.4, 0), (200, 1.0)])
 def test_levels_keep_their_level_at_the_edge_of_the_tolerance(level, spread, above, change):
     assert alarms(ranks_of(sold(level, change, spread, 0), above)) <= MOST
 
@@ -127,18 +126,9 @@ def test_a_level_is_known_by_its_ranks_alone():
     )
 
 
-def test_heavy_tails_keep_the_level():
-    values = np.random.default_rng(0).pareto(0.8, (RUNS, PAST + DAYS))
-    for above in (True, False):
-        evidence = ranks_of(values, above, tolerance=0.0)
-        assert alarms(evidence) <= MOST
-        assert 0.5 < np.mean(np.exp(np.minimum(evidence[:, 28], 9.0))) < 1.5
-
-
 @pytest.mark.parametrize(
-    ("level", "change", "days"), [(5, 2.0, 28), (100, 2.0, 8), (100, 0.5, 8), (100, 1.4, 14)]
+    ("level", "change", "days", "begin"), [(5, 2.0, 28, 0), (100, 0.5, 8, 0), (100, 1.4, 14, 133)]
 )
-@pytest.mark.parametrize("begin", [0, 133])
 def test_a_changed_level_is_found(level, change, days, begin):
     evidence = ranks_of(sold(level, change, 0, 1, begin=begin), change > 1)
     found = delays(evidence, 0.002) - begin
@@ -146,7 +136,7 @@ def test_a_changed_level_is_found(level, change, days, begin):
     assert (found > 0).all()
 
 
-@pytest.mark.parametrize(("stays", "spread"), [(0.5, 0.2), (0.8, 0.1), (0.8, 0.2)])
+@pytest.mark.parametrize(("stays", "spread"), [(0.5, 0.2), (0.8, 0.2)])
 def test_warm_weeks_keep_the_level(stays, spread):
     """A level that wanders, from day to day with an autocorrelation: many days count as few."""
     generator = np.random.default_rng(5)
@@ -217,7 +207,7 @@ def test_beginnings_by_brute_force():
 
 def test_false_discoveries_are_few():
     false, total = [], []
-    for seed in range(40):
+    for seed in range(10):
         still = sold(20, 1.0, 0.1, seed, runs=40)
         moved = sold(20, 2.5, 0.1, 100 + seed, runs=10)
         values = np.concatenate([still, moved])
