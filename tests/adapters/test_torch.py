@@ -7,7 +7,7 @@ import pytest
 
 from unmet import Band, Newsvendor, SquaredError
 from unmet.adapters import torch_loss
-from unmet.costs import AgeReplacement, Cost, CustomPricing, PreventiveReplacement, TieredCost
+from unmet.costs import Cost, CustomPricing, TieredCost
 from unmet.errors import InvalidInput
 
 torch = pytest.importorskip("torch")
@@ -72,25 +72,6 @@ def compare(cost, dtype, low, high, decision=DECISION, seen=SEEN):
 @pytest.mark.parametrize("cost", [*HINGES, *OTHERS], ids=lambda cost: type(cost).__name__)
 def test_value_and_gradient_are_those_of_the_cost(cost, band, dtype):
     compare(cost, dtype, *BANDS[band])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize("high", [0.0, 6.0])
-@pytest.mark.parametrize(
-    "cost",
-    [PreventiveReplacement(1, 9, discount=0.05), AgeReplacement(1, 9).at_rate(0.1)],
-    ids=lambda cost: type(cost).__name__,
-)
-def test_costs_with_a_jump(cost, high, dtype):
-    decision = torch.tensor(np.abs(DECISION), dtype=dtype, requires_grad=True)
-    seen = torch.tensor(SEEN, dtype=dtype)
-    found = torch_loss(cost)(decision, seen, 0.0, high)
-    found.backward()
-    numbers = decision.detach().double().numpy(), seen.double().numpy(), Band(0.0, high)
-    np.testing.assert_allclose(found.item(), cost.loss(*numbers).mean(), rtol=1e-5)
-    slopes = cost.subgradient(*numbers) / N_ROWS
-    np.testing.assert_allclose(decision.grad.double().numpy(), slopes, rtol=1e-5)
-    assert slopes.any()
 
 
 @pytest.mark.parametrize("cost", [*HINGES[::2], HINGES[3]], ids=lambda cost: type(cost).__name__)

@@ -7,7 +7,6 @@ from unmet import Band, LatentBand, NeuralDecision, Newsvendor
 from unmet.censoring import (
     AuditedBand,
     FixedBand,
-    SearchedBand,
 )
 
 COST = Newsvendor(underage=4, overage=1)
@@ -49,15 +48,6 @@ def test_rules(shop, rule, flags):
     assert model.predict(X).mean() > ignoring.predict(X).mean() - 0.1
     if flags:  # who knows where demand was lost must do better than who does not
         assert model.score(X, demand) > ignoring.score(X, demand)
-
-
-def test_the_papers_search_refits_the_network(shop):
-    pytest.importorskip("optuna")
-    rule = SearchedBand(n_folds=1, n_trials=4, random_state=0)
-    with pytest.warns(UserWarning, match="SearchedBand minimises the ε-insensitive cost itself"):
-        model = _fit(shop, rule)
-    assert 0 <= model.band_rule_.low_ <= 0.15
-    assert model.band_ == model.band_rule_.band_
 
 
 def test_an_audit_refits_the_network(shop):

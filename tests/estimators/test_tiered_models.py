@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmet import BoostedDecision, LinearDecision, NeuralDecision
+from unmet import LinearDecision
 from unmet.arrays import Band
 from unmet.censoring import AuditedBand
 from unmet.costs import Newsvendor, TieredCost
 from unmet.errors import Unsupported
 from unmet.simulate import store10
-from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 COST = TieredCost((4, 9), (1, 2, 5), underage_breaks=20, overage_breaks=(10, 30))
 
@@ -30,26 +29,6 @@ def test_linear_decisions_are_exact_and_better_than_a_newsvendors(shop):
         plain = LinearDecision(Newsvendor(4, 1), band=band).fit(train.features, train.sales)
         theirs = COST.loss(plain.predict(train.features), train.sales, band).mean()
         assert exact.solution_.objective < theirs
-
-
-def test_minibatch_comes_close(shop):
-    train = shop.train
-    for band in (None, Band(10, 30)):
-        exact = LinearDecision(COST, band=band).fit(train.features, train.sales)
-        # a small penalty: with the paper's own the minimum is another
-        small = MiniBatchOptions(penalty=0.0007)
-        model = LinearDecision(COST, band=band, solver="minibatch", minibatch=small)
-        model.fit(train.features, train.sales)
-        paid = COST.loss(model.predict(train.features), train.sales, band).mean()
-        assert exact.solution_.objective <= paid < 1.02 * exact.solution_.objective
-
-
-def test_trees_and_networks_beat_lines_on_what_they_were_trained_on(shop):
-    train = shop.train
-    line = LinearDecision(COST).fit(train.features, train.sales).solution_.objective
-    for model in (BoostedDecision(COST, random_state=0), NeuralDecision(COST, random_state=0)):
-        model.fit(train.features, train.sales)
-        assert COST.loss(model.predict(train.features), train.sales).mean() < line
 
 
 def test_tiers_by_row_travel_with_their_rows(shop):

@@ -5,10 +5,7 @@ import warnings
 
 import numpy as np
 import optuna
-import pandas as pd
-import polars as pl
 import pytest
-from scipy import sparse
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
@@ -166,43 +163,6 @@ def test_pipelines_and_their_nested_names():
             assert cost == pytest.approx(np.average(loss, weights=weight[rest]), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "convert",
-    [
-        lambda X: pl.DataFrame(X, schema=["a", "b", "c"]),
-        lambda X: pd.DataFrame(X, columns=["a", "b", "c"], index=np.arange(60)[::-1]),
-        sparse.coo_array,
-        lambda X: X.tolist(),
-    ],
-)
-def test_tables_of_every_kind(convert):
-    X, sales, demand = rows()
-    options = {"trials": 2, "cv": 2, "random_state": 0}
-    kind = pl.Series if isinstance(convert(X), pl.DataFrame) else pd.Series
-    holes = [None if i % 4 == 0 else float(d) for i, d in enumerate(demand)]
-    known = np.full(60, 3.0)
-    plain = search(
-        ridge(),
-        strength,
-        X,
-        sales,
-        truth=np.array(holes, dtype=float),
-        fit_parameters={"underage": known},
-        **options,
-    )
-    other = search(
-        ridge(),
-        strength,
-        convert(X),
-        kind(sales),
-        truth=kind(holes),
-        fit_parameters={"underage": kind(known)},
-        **options,
-    )
-    for one, two in zip(plain.trials, other.trials, strict=True):
-        assert one.value == pytest.approx(two.value, rel=1e-6)
-
-
 def test_any_regressor_with_a_score_of_ones_own():
     X, sales, _ = rows()
     study = search(
@@ -232,25 +192,6 @@ def test_a_warning_where_only_observations_are_there():
 
 
 # --- what is tried --------------------------------------------------------------------------------
-
-
-def test_no_grid_is_much_better():
-    X, sales, demand = rows(200)
-    folds = list(KFold(3).split(X))
-    study = search(ridge(), strength, X, sales, truth=demand, cv=folds, trials=30, random_state=2)
-    grid = [
-        np.mean(
-            [
-                -ridge(strength=strength).fit(X[train], sales[train]).score(X[rest], demand[rest])
-                for train, rest in folds
-            ]
-        )
-        for strength in np.geomspace(1e-4, 10, 60)
-    ]
-    assert study.best_value <= min(grid) * 1.005
-    assert study.best_value < np.median(grid)
-    model = ridge().set_params(**strength(study.best_trial))
-    assert model.strength == study.best_params["strength"]
 
 
 def test_the_same_seed_gives_the_same_search_and_another_one_another():

@@ -81,13 +81,6 @@ def test_learning_goes_on_where_it_stood(name, again):
     assert not np.array_equal(loaded.predict(X), made(name).predict(X))
 
 
-def test_a_loaded_random_state_draws_on(again):
-    given = np.random.RandomState(5)
-    given.rand(3)
-    loaded = again(LinearDecision(random_state=given)).random_state
-    assert loaded.rand() == given.rand()
-
-
 def test_a_rule_alone_and_an_unfitted_model_are_saved_too(again):
     rule = LatentBand(families="normal", random_state=0).fit(COST, X, SALES, censored=CENSORED)
     assert _bits(again(rule).band(X).high) == _bits(rule.band(X).high)

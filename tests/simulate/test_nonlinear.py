@@ -78,15 +78,6 @@ def test_numbers_are_pinned():
     assert nonlinear_demand(0).train.demand[:8] == pytest.approx(PINNED, rel=1e-8)
 
 
-def test_the_training_rows_do_not_depend_on_the_test_rows():
-    one, other = nonlinear_demand(4, n=101, n_test=8), nonlinear_demand(4, n=101, n_test=900)
-    for name in ("features", "codes", "demand", "order", "sales", "dates"):
-        np.testing.assert_array_equal(getattr(one.train, name), getattr(other.train, name))
-    np.testing.assert_array_equal(one.test.demand, other.test.demand[:8])
-    assert one.test.dates[0] - one.train.dates[-1] == np.timedelta64(1, "D")
-    assert len(one.train) == 101
-
-
 def test_features_and_codes_say_the_same():
     part = nonlinear_demand(0, n=500).train
     assert part.features.shape == (500, 13)

@@ -73,15 +73,6 @@ def test_order_of_rows_does_not_matter(seed, on):
     assert np.array_equal(found, expected)
 
 
-def test_looking_back_at_sales_never_orders_more(market):
-    demand, date, series = market
-    on_demand, on_sales = (
-        history_orders(demand, date, series, on=on) for on in ("demand", "sales")
-    )
-    assert (on_sales <= on_demand).all()
-    assert (on_sales < on_demand).any()
-
-
 def test_dates_of_many_kinds():
     demand = [3.0, 4.0, 5.0]
     days = [dt.date(2024, 1, 1), dt.date(2024, 1, 8), dt.date(2024, 1, 15)]

@@ -60,19 +60,6 @@ def test_the_optimum_is_the_cheapest_and_the_best_price_earns_most():
     assert realised_revenue(best, part.truth, unit_cost=30) == pytest.approx(earned, rel=0.02)
 
 
-def test_seeds_repeat_and_families_share_their_luck():
-    one, again = pricing(seed=4).test, pricing(seed=4).test
-    assert np.array_equal(one.truth, again.truth)
-    assert np.array_equal(one.offer, again.offer)
-    other = pricing("laplace", seed=4).test
-    assert np.array_equal(one.features, other.features)
-    rank = [np.argsort((part.truth - part.mean) / part.deviation) for part in (one, other)]
-    assert np.array_equal(*rank)
-    assert not np.array_equal(one.truth, pricing(seed=5).test.truth)
-    assert np.array_equal(pricing(seed=4, n_test=50).train.truth, pricing(seed=4).train.truth)
-    assert len(pricing(n=7, n_test=1).test) == 1
-
-
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

@@ -244,29 +244,6 @@ def test_every_kind_is_demand(kind):
     assert (shop_demand(kind, 5, 100, seed=2)[0] != demand).any()
 
 
-def test_patterns_are_in_the_demand():
-    size = (200, 728)
-    plain = shop_demand("gamma", *size, seed=4)[0]
-    week = shop_demand("gamma+weekday", *size, seed=4)[0]
-    by_day = week.sum(axis=0).reshape(-1, 7).mean(axis=0) / week.sum(axis=0).mean()
-    flat = plain.sum(axis=0).reshape(-1, 7).mean(axis=0) / plain.sum(axis=0).mean()
-    assert by_day[6] > 1.2 > 0.9 > by_day[3]
-    assert np.ptp(flat) < 0.12
-    promoted, features = shop_demand("gamma+promotion", *size, seed=4)
-    on = features["promotion"] == 1
-    assert on.mean() == pytest.approx(0.1, abs=0.01)
-    assert promoted[on].mean() / plain[on].mean() == pytest.approx(1.8, rel=0.03)
-    np.testing.assert_allclose(promoted[~on], plain[~on])
-    for pattern in ("trend", "shift"):
-        change = shop_demand(f"gamma+{pattern}", *size, seed=4)[0] / plain
-        rise = change[:, -30:].mean(axis=1) - change[:, :30].mean(axis=1)
-        assert (rise > 0.2).any()
-        assert (rise < -0.2).any()
-    season = shop_demand("gamma+season", *size, seed=4)[0] / plain
-    assert season.max() == pytest.approx(1.3, abs=0.01)
-    assert season.min() == pytest.approx(0.7, abs=0.01)
-
-
 # --- speed and bad input --------------------------------------------------------------------------
 
 
