@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,20 +27,6 @@ def test_accepted_offers_bound_from_below_and_rejected_ones_from_above():
     limits = Limits.offers([9.0, 12.0, 7.5], [True, False, True])
     assert limits.lower.tolist() == [9.0, -INF, 7.5]
     assert limits.upper.tolist() == [INF, 12.0, INF]
-
-
-@pytest.mark.parametrize(
-    "accepted",
-    [
-        [1, 0],
-        np.array([1.0, 0.0]),
-        np.array([True, False]),
-        pd.Series([True, False], dtype="boolean"),
-        pl.Series([True, False]),
-    ],
-)
-def test_truth_values_come_in_many_clothes(accepted):
-    assert Limits.offers(pl.Series([3.0, 4.0]), accepted) == Limits([3, -INF], [INF, 4])
 
 
 def test_right_is_the_observation_where_nothing_is_censored():

@@ -539,17 +539,6 @@ class Limits(PerRow):
         common_rows({name: column, flag_name: known})
         return column, known == 1
 
-    @classmethod
-    def interval(cls, lower: ArrayLike, upper: ArrayLike) -> Self:
-        """Truths between two limits: another name of ``Limits(lower, upper)``.
-
-        Examples
-        --------
-        >>> Limits.interval(lower=0, upper=[4, 6]).kinds
-        array(['interval', 'interval'], dtype='<U8')
-        """
-        return cls(lower, upper)
-
     @property
     def kinds(self) -> NDArray[np.str_]:
         """For each row "exact", "right", "left", "interval" or "nothing"."""

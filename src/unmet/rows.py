@@ -305,16 +305,15 @@ def _read_sparse(X: Any, at_least: int, allow_missing: bool) -> sparse.csr_array
     if X.dtype.kind not in "biuf":
         raise _wrong_type("X", X.dtype)
     rows = sparse.csr_array(X, dtype=np.float64)
-    if _wrong(rows.data, allow_missing).any():
-        table = rows.tocoo()
-        wrong = _wrong(table.data, allow_missing)
-        first = np.lexsort((table.col[wrong], table.row[wrong]))[0]
-        row, column = int(table.row[wrong][first]), int(table.col[wrong][first])
-        raise _not_finite("X", table.data[wrong], np.unique(table.row[wrong]).size, row, column)
+    table, wrong = rows.tocoo(), _wrong(rows.data, allow_missing)
+    if wrong.any():
+        place = int(wrong.argmax())
+        where = int(table.row[place]), int(table.col[place])
+        raise _not_finite("X", table.data[wrong], np.unique(table.row[wrong]).size, *where)
     if rows.nnz and not allow_missing:
-        table, place = rows.tocoo(), int(np.abs(rows.data).argmax())
-        row, column = int(table.row[place]), int(table.col[place])
-        _check_largest("X", float(rows.data[place]), row, column)
+        place = int(np.abs(rows.data).argmax())
+        where = int(table.row[place]), int(table.col[place])
+        _check_largest("X", float(rows.data[place]), *where)
     return rows
 
 

@@ -120,7 +120,7 @@ def test_truths_known_to_the_nearest_ten_are_enough():
     part = pricing("gumbel", seed=4, n=1200).train
     low = np.floor(part.truth / 10) * 10
     rule = LatentBand(random_state=0, families=["normal", "gumbel"]).fit(
-        COST, part.features, low, censored=Limits.interval(low, low + 10)
+        COST, part.features, low, censored=Limits(low, low + 10)
     )
     off = rule.quantile(part.features, LEVEL) - part.optimum(LEVEL)
     assert rule.diagnosis_.identified == "yes"

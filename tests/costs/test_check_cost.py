@@ -43,14 +43,6 @@ def test_costs_of_the_package_pass(cost, random_state):
     assert check_cost(cost, random_state=random_state) == []
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
-@pytest.mark.parametrize("offset", [0.0, 1e3])
-def test_any_units_will_do(scale, offset):
-    truth = scale * (offset + np.linspace(0, 1, 40))
-    for cost in GOOD[:5]:
-        assert check_cost(cost, truth=truth) == []
-
-
 def test_one_row_and_equal_rows_will_do():
     for truth in (5.0, [5.0], [5.0, 5.0], [0.0]):
         for cost in (Newsvendor(3, 1), SquaredError(), TieredCost(3, (1, 2), overage_breaks=1)):
@@ -248,10 +240,6 @@ def test_what_is_not_claimed_is_no_fault():
 
     for kind in (Gain, OwnBand):
         assert check_cost(kind()) == []
-
-
-def test_the_same_seed_finds_the_same():
-    assert check_cost(SignOfSlope()) == check_cost(SignOfSlope())
 
 
 def test_bad_input():

@@ -6,7 +6,6 @@ import copy
 import pickle
 from dataclasses import dataclass
 
-import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -45,12 +44,6 @@ def test_copies_are_equal_and_work(cost):
         assert made == cost
         assert hash(made) == hash(cost)
         assert_array_equal(made.cost(2, [1, 2, 3]), cost.cost(2, [1, 2, 3]))
-
-
-@everywhere
-def test_equal_costs_have_the_same_joblib_hash(cost):
-    # joblib caches and Dask keys go by this hash.
-    assert joblib.hash(copy.deepcopy(cost)) == joblib.hash(cost)
 
 
 def test_different_costs_differ():
@@ -117,23 +110,6 @@ def test_bad_decisions_and_truths_are_refused(cost, decision, truth, sentence):
     assert str(caught.value).startswith(sentence)
 
 
-@everywhere
-@pytest.mark.parametrize("method", ["loss", "subgradient"])
-@pytest.mark.parametrize(
-    ("observation", "band", "sentence"),
-    [
-        (2, "latent", "band must be a Band or None, got 'latent'."),
-        ([1, 2], None, "observation must be a number or have as many rows as decision, got 2 ins"),
-        (2, Band(0, [1, 2]), "high must be a number or have as many rows as decision, got 2 inst"),
-        (np.nan, None, "observation must be a finite number, got nan."),
-    ],
-)
-def test_bad_observations_and_bands_are_refused(cost, method, observation, band, sentence):
-    with pytest.raises(InvalidInput) as caught:
-        getattr(cost, method)([1, 2, 3], observation, band)
-    assert str(caught.value).startswith(sentence)
-
-
 def test_parameters_must_fit_the_rows():
     with pytest.raises(InvalidInput) as caught:
         Newsvendor([3, 4], 1).cost([1, 2, 3], 2)
@@ -148,39 +124,6 @@ def test_with_rows_replaces_what_is_given():
     assert cost.with_rows(underage=4, overage=2) == Newsvendor(4, 2)
     assert cost.with_rows(underage=None) == cost
     assert cost == Newsvendor(3, 1)
-
-
-def test_with_rows_keeps_what_is_not_a_number():
-    cost = PreventiveReplacement(1, 5, form="printed", discount=0.5)
-    expected = PreventiveReplacement(1, [6, 7], form="printed", discount=0.5)
-    assert cost.with_rows(failure=[6, 7]) == expected
-
-
-@pytest.mark.parametrize(
-    ("cost", "name", "sentence"),
-    [
-        (
-            CustomPricing(4, 1),
-            "underage",
-            "CustomPricing has no parameter underage per row; it has underprice and overprice.",
-        ),
-        (
-            SquaredError(),
-            "overage",
-            "SquaredError has no parameter overage per row; it has none.",
-        ),
-        (
-            PreventiveReplacement(1, 5),
-            "form",
-            "PreventiveReplacement has no parameter form per row; "
-            "it has planned and failure and discount.",
-        ),
-    ],
-)
-def test_with_rows_refuses_unknown_names(cost, name, sentence):
-    with pytest.raises(Unsupported) as caught:
-        cost.with_rows(**{name: [1, 2]})
-    assert str(caught.value) == sentence
 
 
 def test_with_rows_checks_the_new_values():

@@ -8,7 +8,6 @@ from numpy.testing import assert_array_equal
 
 from unmet.arrays import Band
 from unmet.costs import Newsvendor
-from unmet.costs.hinge import Slopes
 from unmet.errors import InvalidInput
 
 OBSERVATION = np.array([10.0, 20.0, 30.0])
@@ -51,24 +50,4 @@ def test_weights_multiply_the_slopes():
 def test_kinks_of_bad_input_are_refused(arguments, sentence):
     with pytest.raises(InvalidInput) as caught:
         Newsvendor(5, 2).kinks(OBSERVATION, **arguments)
-    assert str(caught.value) == sentence
-
-
-@pytest.mark.parametrize(
-    ("below", "above", "sentence"),
-    [
-        (-1, 1, "below must be a non-negative number, got -1.0."),
-        (1, [1, -2], "above must be a non-negative number, got -2.0 in row 1."),
-        (0, 0, "below and above must not both be 0 in the same row."),
-        ([0, 1], [0, 1], "below and above must not both be 0 in the same row."),
-        (
-            [1, 1],
-            [1, 1, 1],
-            "above must be a number or have as many rows as below, got 3 instead of 2.",
-        ),
-    ],
-)
-def test_bad_slopes_are_refused(below, above, sentence):
-    with pytest.raises(InvalidInput) as caught:
-        Slopes(below, above)
     assert str(caught.value) == sentence

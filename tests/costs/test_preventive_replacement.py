@@ -6,10 +6,10 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from unmet.arrays import Band
-from unmet.costs import PiecewiseLinearCost, PreventiveReplacement
+from unmet.costs import PreventiveReplacement
 from unmet.errors import InvalidInput
 
 # With this rate a cost halves per unit of time, so every value is a fraction.
@@ -63,18 +63,6 @@ def test_subgradient_of_the_corrected_form_is_that_of_its_piece():
     assert_allclose(cost.subgradient(3, 5), slope, rtol=1e-6)
     # On the jump: the piece on the left, to which the value belongs; behind it: flat.
     assert_allclose(cost.subgradient([5, 6], 5), [-HALVING * 2 / 32, 0], rtol=1e-12)
-
-
-def test_subgradient_of_the_printed_form_is_zero():
-    cost = PreventiveReplacement(planned=2, failure=7, form="printed")
-    assert_array_equal(cost.subgradient([1, 5, 9], 5, Band(0, [0, 0, 1])), [0, 0, 0])
-
-
-def test_it_is_not_convex_and_has_no_slopes():
-    cost = PreventiveReplacement(1, 5)
-    ends, middle = cost.cost([2.9, 3.3], 3), cost.cost(3.1, 3)
-    assert middle > ends.mean()
-    assert not isinstance(cost, PiecewiseLinearCost)
 
 
 def test_the_band_has_one_epsilon():

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import mean_squared_error
 
 from unmet.arrays import Band
 from unmet.costs import CustomPricing, Newsvendor, SquaredError
 from unmet.costs.hinge import Slopes
-from unmet.errors import InvalidInput
 
 
 def test_a_low_price_costs_from_the_observation_a_high_one_from_the_end_of_the_band():
@@ -27,29 +25,6 @@ def test_pricing_is_the_newsvendor_with_low_zero():
     assert pricing.slopes == Slopes(below=4, above=1)
     for band in (None, Band(0, 3)):
         assert_array_equal(pricing.loss(decision, 10, band), newsvendor.loss(decision, 10, band))
-
-
-def test_a_buyer_may_surely_have_paid_more():
-    cost = CustomPricing(4, 1).loss([9, 11, 12, 14], 10, Band(2, 3))
-    assert_array_equal(cost, [12, 4, 0, 1])
-
-
-@pytest.mark.parametrize(
-    ("underprice", "overprice", "sentence"),
-    [
-        (0, 1, "underprice must be a positive number, got 0.0."),
-        (2, -1, "overprice must be a positive number, got -1.0."),
-        (
-            [1, 2],
-            [1, 2, 3],
-            "overprice must be a number or have as many rows as underprice, got 3 instead of 2.",
-        ),
-    ],
-)
-def test_bad_prices_are_refused(underprice, overprice, sentence):
-    with pytest.raises(InvalidInput) as caught:
-        CustomPricing(underprice, overprice)
-    assert str(caught.value) == sentence
 
 
 def test_squared_error_is_that_of_scikit_learn():

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from unmet.arrays import Band
 from unmet.costs import Newsvendor, TieredCost
-from unmet.errors import InvalidInput, Unsupported
+from unmet.errors import InvalidInput
 
 # Overage 1 up to 10 units, 2 up to 30, 5 beyond; underage 4, 9 beyond 20.
 COST = TieredCost((4, 9), (1, 2, 5), underage_breaks=20, overage_breaks=(10, 30))
@@ -20,13 +20,6 @@ def test_values_by_hand():
     decision = [100, 95, 80, 70, 103, 110, 130, 133]
     paid = [0, 20, 80, 80 + 90, 3, 10, 10 + 40, 50 + 15]
     assert_allclose(COST.cost(decision, 100), paid, rtol=1e-14)
-
-
-def test_a_band_moves_both_sides_apart():
-    band = Band(5, 12)
-    assert_allclose(COST.loss([105, 108, 112], 100, band), 0)
-    assert_allclose(COST.loss([95, 80], 100, band), [40, 80 + 9 * 5])
-    assert_allclose(COST.loss([122, 124, 144], 100, band), [10, 10 + 4, 10 + 40 + 10])
 
 
 def test_the_slope_on_a_kink_is_that_towards_the_truth():
@@ -100,12 +93,6 @@ def test_tiers_may_differ_by_row():
 def test_what_is_not_convex_or_not_least_at_the_truth_is_refused(arguments, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         TieredCost(**arguments)
-
-
-def test_costs_per_row_of_fit_are_refused_with_the_way_to_give_them():
-    assert COST.with_rows(underage=None) is COST
-    with pytest.raises(Unsupported, match=r"^TieredCost cannot take one underage per row from "):
-        COST.with_rows(underage=[1.0, 2.0])
 
 
 amounts = st.floats(0, 8).map(lambda number: round(number, 2))

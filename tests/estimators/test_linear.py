@@ -10,8 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unmet import Band, CustomPricing, LinearDecision, Newsvendor, SquaredError
-from unmet.costs import PiecewiseLinearCost
+from unmet import Band, LinearDecision, Newsvendor, SquaredError
 from unmet.simulate import store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 
@@ -55,20 +54,6 @@ def test_a_band_lifts_decisions_to_its_lower_end_and_no_higher_than_its_upper(ro
     assert 2 <= np.mean(banded - plain) <= 5
 
 
-def test_band_per_row_and_cost_per_row(rows):
-    X, s = rows
-    generator = np.random.default_rng(1)
-    low = generator.uniform(0, 3, size=s.size)
-    band = Band(low, low + generator.uniform(0, 3, size=s.size))
-    underage = generator.uniform(1, 9, size=s.size)
-    model = LinearDecision(Newsvendor(1, 2), band).fit(X, s, underage=underage)
-    constructed = LinearDecision(Newsvendor(underage, 2), band, solver="highs").fit(X, s)
-    assert model.solution_.objective == pytest.approx(constructed.solution_.objective, rel=1e-8)
-    assert np.array_equal(model.cost_.underage, underage)
-    assert model.cost.underage == 1  # constructor arguments stay as they are
-    assert model.band_ == band
-
-
 @pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
 def test_penalty_shrinks_coefficients_and_never_the_intercept(rows, penalty):
     X, s = rows
@@ -107,26 +92,6 @@ def test_squared_error_is_least_squares_and_ignores_no_offset_of_the_band(rows):
     assert model.intercept_ == pytest.approx(reference.intercept_, rel=1e-10)
     moved = LinearDecision(SquaredError(), Band(4, 4)).fit(X, s)
     assert moved.intercept_ == pytest.approx(reference.intercept_ + 4, rel=1e-10)
-
-
-def test_custom_pricing_is_its_newsvendor(rows):
-    X, s = rows
-    price = LinearDecision(CustomPricing(underprice=4, overprice=1), Band(0, 3)).fit(X, s)
-    order = LinearDecision(Newsvendor(underage=4, overage=1), Band(0, 3)).fit(X, s)
-    assert price.solution_.objective == pytest.approx(order.solution_.objective, rel=1e-9)
-
-
-def test_a_cost_of_ones_own_gets_the_exact_solver(rows):
-    X, s = rows
-    model = LinearDecision(_Twice()).fit(X, s)
-    plain = LinearDecision(Newsvendor(3, 1)).fit(X, s)
-    assert model.solution_.objective == pytest.approx(2 * plain.solution_.objective, rel=1e-9)
-
-
-class _Twice(PiecewiseLinearCost):
-    @property
-    def slopes(self):
-        return Newsvendor(6, 2).slopes
 
 
 def test_zero_weights_drop_rows_and_everything_that_belongs_to_them(rows):
@@ -255,17 +220,3 @@ def test_input_is_neither_changed_nor_copied(rows, monkeypatch):
     assert seen["below"].strides == (0, 0) or seen["below"].strides[-1] == 0
     assert np.array_equal(X, before[0])
     assert np.array_equal(s, before[1])
-
-
-@pytest.mark.parametrize("cost", [Newsvendor(3, 1), SquaredError()])
-@pytest.mark.parametrize("n_rows", [2_000, 20_000])
-def test_a_constant_column_changes_nothing(cost, n_rows):
-    """Its mean is off by a rounding error, which must not be scaled up into a feature."""
-    generator = np.random.default_rng(0)
-    X = generator.normal(size=(n_rows, 3))
-    s = X @ [1.0, 2.0, 1.0] + generator.gamma(2.0, size=n_rows)
-    without = LinearDecision(cost).fit(X, s)
-    model = LinearDecision(cost).fit(np.column_stack([X, np.full(n_rows, 0.1)]), s)
-    assert model.solution_.objective == pytest.approx(without.solution_.objective, rel=1e-8)
-    assert abs(model.coef_[-1]) < 1e3
-    assert model.coef_[:-1] == pytest.approx(without.coef_, rel=1e-3)

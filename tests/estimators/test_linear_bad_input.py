@@ -8,7 +8,6 @@ from scipy import sparse
 
 from unmet import (
     Band,
-    CustomPricing,
     LinearDecision,
     Newsvendor,
     PreventiveReplacement,
@@ -68,11 +67,6 @@ def _refused(kind, sentence, model, *arguments, **keywords):
 )
 def test_constructor_parameters_are_checked_by_fit(parameters, sentence):
     _refused(InvalidInput, sentence, LinearDecision(**parameters), X, S)
-
-
-def test_a_cost_must_be_an_instance():
-    with pytest.raises(InvalidInput, match=r"^cost must be a Cost such as.*Newsvendor'>\.$"):
-        LinearDecision(Newsvendor).fit(X, S)
 
 
 @pytest.mark.parametrize(
@@ -180,11 +174,6 @@ def test_costs_per_row(keywords, sentence):
         _refused(InvalidInput, sentence, LinearDecision(), X, S, sample_weight=weight, **keywords)
 
 
-def test_band_per_row_of_the_wrong_length():
-    sentence = "high must be a number or have as many rows as y, got 5 instead of 6."
-    _refused(InvalidInput, sentence, LinearDecision(band=Band(0, S[:5])), X, S)
-
-
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
@@ -223,13 +212,6 @@ def test_band_per_row_of_the_wrong_length():
 )
 def test_pairs_that_do_not_fit_are_named_with_what_is_missing(model, sentence):
     _refused(Unsupported, sentence, model, X, S)
-
-
-def test_costs_without_the_parameter_say_which_they_have():
-    sentence = "CustomPricing has no parameter underage per row; it has underprice and overprice."
-    _refused(Unsupported, sentence, LinearDecision(CustomPricing(3, 1)), X, S, underage=S)
-    sentence = "SquaredError has no parameter overage per row; it has none."
-    _refused(Unsupported, sentence, LinearDecision(SquaredError()), X, S, overage=S)
 
 
 def test_prediction_checks_its_rows():

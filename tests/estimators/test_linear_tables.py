@@ -70,17 +70,6 @@ def test_layout_and_type_do_not_matter(rows, expected, convert):
     assert model.predict(given) == pytest.approx(expected, rel=1e-12)
 
 
-def test_float32_is_read_as_the_numbers_it_holds(rows):
-    X, s = rows
-    single = X.astype(np.float32)
-    one = LinearDecision(Newsvendor(3, 1)).fit(single, s.astype(np.float32))
-    two = LinearDecision(Newsvendor(3, 1)).fit(
-        single.astype(np.float64), s.astype(np.float32).astype(np.float64)
-    )
-    assert np.array_equal(one.coef_, two.coef_)
-    assert one.predict(single).dtype == np.float64
-
-
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
 @pytest.mark.parametrize(
     "model",

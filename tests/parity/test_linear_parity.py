@@ -65,13 +65,6 @@ def test_scikit_learn_linear_regression(rows, weighted, intercept):
     assert model.intercept_ == pytest.approx(reference.intercept_, rel=1e-9)
 
 
-def test_scikit_learn_linear_regression_with_more_columns_than_rows():
-    generator = np.random.default_rng(1)
-    X, s = generator.normal(size=(12, 30)), generator.normal(size=12)
-    reference, model = LinearRegression().fit(X, s), LinearDecision(SquaredError()).fit(X, s)
-    assert model.coef_ == pytest.approx(reference.coef_, rel=1e-8, abs=1e-10)
-
-
 @pytest.mark.parametrize("strength", [1e-4, 0.3, 40.0])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scikit_learn_ridge(rows, strength, weighted):

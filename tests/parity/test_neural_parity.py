@@ -131,16 +131,3 @@ def test_a_cost_with_jumps_is_trained_past_its_derivatives(solver):
     assert model.training_cost_ < 1.05 * min(grid)
     assert np.mean(decision > failure) < 0.1
     assert np.corrcoef(decision, X[:, 0])[0, 1] > 0.95
-
-
-def test_adam_and_lbfgs_agree_on_what_can_be_learned(rows):
-    X, s = rows
-    cost = Newsvendor.at_level(0.8)
-    quick, published = (
-        NeuralDecision(cost, solver="adam", random_state=0).fit(X, s),
-        NeuralDecision.published(cost, random_state=0, max_iter=150, learning_rate=5e-3).fit(X, s),
-    )
-    full = NeuralDecision(cost, random_state=0).fit(X, s)
-    line = LinearDecision(cost).fit(X, s).solution_.objective
-    assert full.training_cost_ < quick.training_cost_ < 1.05 * line
-    assert published.training_cost_ < 1.1 * line

@@ -97,13 +97,6 @@ def test_a_dummy_that_no_sample_sees():
     assert source.reads <= 5
 
 
-def test_dependent_and_constant_columns():
-    X, s = dense_data(30_000, 3)
-    X = np.column_stack([X, X[:, 0] - X[:, 1], np.full(30_000, 4.0)])
-    price = Evaluated(0.65)
-    check(solve_watched(Watched(X, s), price, size=5000), price.problem(X, s))
-
-
 def test_sparse_and_single_precision_blocks():
     X, s = dense_data(20_000, 4)
     X = np.where(np.abs(X) > 0.5, X, 0.0).astype(np.float32)

@@ -12,8 +12,7 @@ from scipy.optimize import minimize_scalar
 from small_networks import evaluated_rows
 
 from unmet import Band, Newsvendor, PreventiveReplacement, SquaredError
-from unmet.costs import Cost, PiecewiseLinearCost
-from unmet.costs.hinge import Kinks, Slopes
+from unmet.costs import Cost
 from unmet.solvers.boosting import leaves
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.problem import HingeProblem
@@ -83,41 +82,6 @@ def test_the_start_is_the_best_constant_of_highs(rows):
     assert kinks.value(np.full(observation.size, start)).sum() == pytest.approx(
         solution.objective, abs=1e-9
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Dearer(PiecewiseLinearCost):
-    """Slopes 1 and 2 below the truth, the dearer beyond three units: two kinks a row."""
-
-    @property
-    def slopes(self):
-        return Slopes(below=1.0, above=4.0)
-
-    def loss(self, decision, observation, band=None):
-        return self.kinks(observation, band).value(np.asarray(decision))
-
-    def kinks(self, observation, band=None, sample_weight=None):
-        first = super().kinks(observation, band, sample_weight)
-        return Kinks(
-            np.concatenate([first.position, first.position - 3.0]),
-            np.concatenate([first.below, np.ones_like(first.below)]),
-            np.concatenate([first.above, np.zeros_like(first.above)]),
-        )
-
-
-def test_a_cost_with_more_kinks_of_its_own():
-    generator = np.random.default_rng(3)
-    observation, leaf = generator.gamma(2.0, 4.0, 60), np.arange(60) % 3
-    objective = read_objective(Dearer(), observation, None, None)
-    found = objective.minimisers(np.zeros(60), leaf, 3)
-    for chosen in range(3):
-        mine = observation[leaf == chosen]
-        each = np.concatenate([[found[chosen]], mine, mine - 3.0])  # the ends of linear pieces
-        below = np.maximum(mine - each[:, None], 0.0)
-        above = np.maximum(each[:, None] - mine, 0.0)
-        costs = (below + np.maximum(below - 3.0, 0.0) + 4.0 * above).sum(axis=1)
-        assert np.ptp(costs) > 1
-        assert costs[0] <= costs.min() + 1e-9
 
 
 @given(rows_in_leaves(banded=False))

@@ -56,26 +56,3 @@ def test_one_huge_cell_in_blocks_is_found():
     X[4321, 2] = 1e31
     with pytest.raises(InvalidInput, match=r"features must hold numbers up to 1e\+30 in size, got"):
         LinearDecision(Newsvendor(4, 1)).fit(Watched(X, y))
-
-
-@pytest.mark.parametrize("band", [None, Band(0.5, 2.0)])
-@pytest.mark.parametrize("penalty", [None, "l1", "l2"])
-@pytest.mark.parametrize(
-    ("column", "height", "slope"), [(-40, -60, 20), (90, 90, -90), (-90, -90, 90)]
-)
-def test_units_at_the_ends_of_the_range_give_the_same_answer(band, penalty, column, height, slope):
-    X, y = rows()
-    power = {None: 0, "l1": slope + column, "l2": slope + 2 * column - height}[penalty]
-    costs = 4.0, 1.0
-    usual = LinearDecision(Newsvendor(*costs), band, penalty=penalty, strength=0.25).fit(X, y)
-    ends = None if band is None else Band(*np.ldexp([band.low, band.high], height).tolist())
-    model = LinearDecision(
-        Newsvendor(*np.ldexp(costs, slope).tolist()),
-        ends,
-        penalty=penalty,
-        strength=float(np.ldexp(0.25, power)),
-    ).fit(np.ldexp(X, column), np.ldexp(y, height))
-    back = np.ldexp(model.predict(np.ldexp(X, column)), -height)
-    assert back == pytest.approx(usual.predict(X), rel=1e-3)
-    objective = np.ldexp(model.solution_.objective, -slope - height)
-    assert objective == pytest.approx(usual.solution_.objective, rel=1e-9)

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import differential_evolution
 
-from unmet import Band, LinearDecision, NeuralDecision
+from unmet import Band, LinearDecision
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import Unsupported
 from unmet.lifetimes import expected_cost
@@ -73,12 +73,3 @@ def test_sparse_features_and_weights_and_bands(lives):
 def test_one_penalty_does_not_fit():
     with pytest.raises(Unsupported, match="'smoothed' and the penalty 'l1' do not fit together"):
         LinearDecision(COSTS[0], solver="smoothed", penalty="l1").fit([[1.0], [2.0]], [3.0, 4.0])
-
-
-def test_a_network_sees_the_jump(lives):
-    X, times = lives
-    cost = COSTS[1]
-    network = NeuralDecision(cost, hidden_layer_sizes=(4,), random_state=0).fit(X, times)
-    linear = LinearDecision(cost, solver="smoothed").fit(X, times)
-    paid = cost.loss(network.predict(X), times).mean()
-    assert paid <= linear.solution_.objective + 0.05

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from small_networks import evaluated_rows
 
 from unmet.arrays import Band
-from unmet.costs import Cost, Newsvendor, TieredCost
+from unmet.costs import Cost, TieredCost
 from unmet.solvers.losses import HingeLoss, Scratch, Units, loss_of
 
 COST = TieredCost((4, 9), (1, 2, 5), underage_breaks=10, overage_breaks=(4, 12))
@@ -68,17 +68,3 @@ def test_networks_see_the_same_cost_as_by_its_values(band):
         rtol=1e-6,
         atol=1e-8,
     )
-
-
-def test_one_tier_is_the_newsvendor_for_networks():
-    seen = np.linspace(0, 40, 30)
-    scalings = [Units(12.0, 7.0, 1.5)]
-    decision = np.linspace(-2, 2, 31)[np.newaxis]
-    results = [
-        loss_of([evaluated_rows(seen, cost)], scalings, n_rows=30).smoothed(
-            decision, np.array([0.4]), Scratch()
-        )
-        for cost in (TieredCost(3, 1), Newsvendor(3, 1))
-    ]
-    assert_allclose(results[0][0], results[1][0], rtol=1e-14)
-    assert_allclose(results[0][1], results[1][1], rtol=1e-12)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy import sparse
 
 from unmet.arrays import Band
 from unmet.costs import TieredCost
@@ -42,37 +41,6 @@ def agree(problem, method=None):
     assert ours.gap <= 1e-8 * ours.objective
     assert method is None or ours.method.startswith(method)
     return ours
-
-
-@pytest.mark.parametrize("band", BANDS)
-@pytest.mark.parametrize("by_row", [False, True])
-def test_dense(band, by_row):
-    X, s = data(600, 6)
-    cost = tiers(600 if by_row else None)
-    solution = agree(HingeProblem(X, cost.kinks(s, band, 1 / 600)), "interior point")
-    decision = X @ solution.coefficients + solution.intercept
-    assert solution.objective == pytest.approx(cost.loss(decision, s, band).mean(), rel=1e-12)
-
-
-@pytest.mark.parametrize("band", BANDS)
-def test_more_columns_than_rows_and_penalties(band):
-    X, s = data(40, 25)
-    agree(HingeProblem(X, tiers().kinks(s, band, 1 / 40)))
-    X, s = data(30, 90)
-    kinks = tiers().kinks(s, band, 1 / 30)
-    free = solve_exact(HingeProblem(X, kinks))
-    assert free.objective <= 1e-9 * np.abs(s).max()
-    agree(HingeProblem(X, kinks, lasso=np.full(90, 0.4)))
-    X, s = data(200, 20)
-    agree(HingeProblem(X, tiers().kinks(s, band, 1 / 200), lasso=np.full(20, 0.5)))
-
-
-@pytest.mark.parametrize("band", BANDS)
-def test_sparse(band):
-    X = sparse.csr_array(sparse.random(700, 130, 0.03, random_state=1, format="csr"))
-    rng = np.random.default_rng(2)
-    s = 50 + X @ rng.normal(0, 9, 130) + rng.gamma(2, 6, 700)
-    agree(HingeProblem(X, tiers(700).kinks(s, band, 1 / 700)), "sparse")
 
 
 @pytest.mark.parametrize("band", BANDS)

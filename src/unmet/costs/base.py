@@ -119,7 +119,7 @@ class Cost(PerRow, ABC):
             if name not in numeric:
                 raise Unsupported(
                     f"{type(self).__name__} has no parameter {name} per row; "
-                    f"it has {' and '.join(numeric) or 'none'}."
+                    f"it has {' and '.join(numeric) or 'none'}: give arrays when it is made."
                 )
             values[name] = read_numbers(name, value)
         return type(self)(**values)

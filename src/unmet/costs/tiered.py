@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
-
-from numpy.typing import ArrayLike
-
 from unmet.arrays import Numbers
 from unmet.costs.hinge import Entries, HingeCost, Tiers, read_sides
-from unmet.errors import Unsupported
 
 
 class TieredCost(HingeCost):
@@ -64,14 +59,3 @@ class TieredCost(HingeCost):
     def tiers(self) -> Tiers:
         """Underage below the truth, overage above it."""
         return Tiers.checked(self.underage, self.overage, self.underage_breaks, self.overage_breaks)
-
-    def with_rows(self, **parameters: ArrayLike | None) -> Self:
-        """Refuse costs per row that are not tiers: they are given when the cost is made."""
-        given = [name for name, value in parameters.items() if value is not None]
-        if given:
-            raise Unsupported(
-                f"TieredCost cannot take one {given[0]} per row from here, as it has tiers: give "
-                "one array per tier when it is made, such as TieredCost(underage=4, "
-                "overage=(first, second), overage_breaks=10)."
-            )
-        return self

@@ -410,11 +410,7 @@ class LinearDecision(DecisionModel):
         for own, final, rows, solution in zip(pairs, used, several, solutions, strict=True):
             names = dict(zip(("cost", "band"), own, strict=True))
             model = type(self)(**{**parameters, **names})
-            if not models:
-                model._learn_names(X)
-            else:  # looking at X once is enough
-                for name in {"n_features_in_", "feature_names_in_"} & vars(models[0]).keys():
-                    setattr(model, name, getattr(models[0], name))
+            model._learn_names(X)
             model._descent = None
             models.append(model._keep(solution, rows, *final))
         return models
