@@ -43,12 +43,6 @@ def test_costs_of_the_package_pass(cost, random_state):
     assert check_cost(cost, random_state=random_state) == []
 
 
-def test_one_row_and_equal_rows_will_do():
-    for truth in (5.0, [5.0], [5.0, 5.0], [0.0]):
-        for cost in (Newsvendor(3, 1), SquaredError(), TieredCost(3, (1, 2), overage_breaks=1)):
-            assert check_cost(cost, truth=truth) == []
-
-
 @dataclass(frozen=True, eq=False)
 class Good(Cost):
     """A newsvendor by hand; each cost below breaks one thing of it."""

@@ -165,20 +165,6 @@ def test_a_cost_of_ones_own_is_given_rows():
         own.with_rows(colour=[1, 2])
 
 
-def test_slopes_of_ones_own_must_fit_the_rows():
-    @dataclass(frozen=True, eq=False)
-    class Fixed(PiecewiseLinearCost):
-        @property
-        def slopes(self):
-            return Slopes(below=[1, 2], above=3)
-
-    for call in (Fixed().loss, Fixed().subgradient):
-        with pytest.raises(InvalidInput, match=r"^below must be a number or have as many rows as"):
-            call([1, 2, 3], 2)
-    with pytest.raises(InvalidInput, match=r"^below must be a number or have as many rows as"):
-        Fixed().kinks([1, 2, 3])
-
-
 class Quartic(Cost):
     """A user's smooth cost, without the dataclass decorator."""
 

@@ -199,24 +199,3 @@ def test_on_the_papers_data_the_published_band_helps_at_a_high_level():
     scores = [m.score(data.test.features, data.test.demand) for m in (ignoring, banded, seen)]
     assert scores == sorted(scores)
     assert banded.solution_.gap <= 1e-9 * banded.solution_.objective
-
-
-def test_input_is_neither_changed_nor_copied(rows, monkeypatch):
-    X, s = rows
-    before = X.copy(), s.copy()
-    from unmet.estimators import linear
-
-    seen = {}
-    solve = linear.solve_exact
-
-    def spy(problem, **keywords):
-        seen["features"] = problem.features
-        seen["below"] = problem.kinks.below
-        return solve(problem, **keywords)
-
-    monkeypatch.setattr(linear, "solve_exact", spy)
-    LinearDecision(Newsvendor(3, 1)).fit(X, s)
-    assert seen["features"] is X
-    assert seen["below"].strides == (0, 0) or seen["below"].strides[-1] == 0
-    assert np.array_equal(X, before[0])
-    assert np.array_equal(s, before[1])

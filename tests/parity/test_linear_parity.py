@@ -40,20 +40,6 @@ def test_scikit_learn_quantile_regressor(rows, level, alpha, weighted):
     assert model.predict(X) == pytest.approx(reference.predict(X), rel=1e-4)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_statsmodels_quantreg(rows, level):
-    api = pytest.importorskip("statsmodels.api")
-    X, s, _ = rows
-    reference = api.QuantReg(s, api.add_constant(X)).fit(q=level, p_tol=1e-9, max_iter=5000)
-    model = LinearDecision(Newsvendor.at_level(level)).fit(X, s)
-    theirs = _pinball(reference.fittedvalues, s, level)
-    assert model.solution_.objective <= theirs * (1 + 1e-9)
-    assert model.solution_.objective == pytest.approx(theirs, rel=1e-4)
-    assert np.append(model.intercept_, model.coef_) == pytest.approx(
-        reference.params, rel=0.02, abs=0.02
-    )
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_scikit_learn_linear_regression(rows, weighted, intercept):

@@ -75,22 +75,6 @@ def test_without_hidden_layers_squared_error_is_least_squares(rows, scaling):
     assert model.predict(X) == pytest.approx(exact.predict(X), rel=1e-3)
 
 
-def test_without_hidden_layers_the_penalty_is_a_ridge_in_scaled_units(rows):
-    X, s = rows
-    model = NeuralDecision(
-        SquaredError(),
-        hidden_layer_sizes=(),
-        random_state=0,
-        dtype="float64",
-        strength=0.2,
-        max_iter=400,
-    ).fit(X, s)
-    Z, t = (X - X.mean(axis=0)) / X.std(axis=0), (s - s.mean()) / s.std()
-    theta = np.linalg.solve(Z.T @ Z / len(t) + 0.2 * np.eye(4), Z.T @ t / len(t))
-    assert model.weights_[0][0] == pytest.approx(theta, rel=1e-4, abs=1e-6)
-    assert model.biases_[0] == pytest.approx([0.0], abs=1e-6)
-
-
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
 @pytest.mark.parametrize("band", [None, Band(1, 4)])
 def test_a_cost_of_ones_own_trains_like_the_closed_form(rows, solver, band):

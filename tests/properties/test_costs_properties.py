@@ -12,7 +12,6 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics import mean_pinball_loss
 
 from unmet.arrays import Band
 from unmet.costs import (
@@ -152,17 +151,6 @@ def test_moving_decision_and_observation_together_changes_nothing(case, shift):
     )
 
 
-@given(convex_cases, st.sampled_from([0.25, 2.0, 1024.0]))
-def test_other_units_scale_the_loss(case, factor):
-    cost, band, decision, observation = case
-    larger = None if band is None else Band(band.low * factor, band.high * factor)
-    degree = 2 if isinstance(cost, SquaredError) else 1
-    assert_array_equal(
-        cost.loss(decision * factor, observation * factor, larger),
-        cost.loss(decision, observation, band) * factor**degree,
-    )
-
-
 @given(piecewise_cases())
 def test_the_kinks_add_up_to_the_loss(case):
     cost, band, decision, observation = case
@@ -206,20 +194,3 @@ def test_the_cheapest_constant_is_the_quantile_of_numpy(values, alpha):
     pairs = np.repeat(candidates, truth.size), np.tile(truth, candidates.size)
     means = Newsvendor.at_level(alpha).cost(*pairs).reshape(-1, truth.size).mean(axis=1)
     assert candidates[np.argmin(means)] == np.quantile(truth, alpha, method="inverted_cdf")
-
-
-@given(
-    columns(eighths(-30, 30), 7),
-    columns(eighths(-30, 30), 7),
-    eighths(0, 5),
-    eighths(0, 9),
-    levels,
-)
-def test_the_band_is_two_pinball_losses_up_to_a_constant(decision, observation, low, width, alpha):
-    """Weight 1 - α on s + high and α on s + low, both at level α, add α (1 - α) · width."""
-    high = low + width
-    upper = mean_pinball_loss(observation + high, decision, alpha=alpha)
-    lower = mean_pinball_loss(observation + low, decision, alpha=alpha)
-    loss = Newsvendor.at_level(alpha).loss(decision, observation, Band(low, high)).mean()
-    constant = alpha * (1 - alpha) * width
-    assert_allclose(loss, (1 - alpha) * upper + alpha * lower - constant, rtol=1e-9, atol=1e-9)

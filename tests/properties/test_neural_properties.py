@@ -81,22 +81,6 @@ def test_integer_weights_are_repeated_rows(seed, alpha, band):
 
 
 @quick
-@given(seed=SEEDS, alpha=LEVELS, solver=SOLVERS)
-def test_costs_per_row_act_as_weights(seed, alpha, solver):
-    X, s, generator = _rows(seed)
-    weight = generator.uniform(0.5, 2, size=s.size)
-    evaluated = _fit(solver, alpha, X, s, underage=alpha * weight, overage=(1 - alpha) * weight)
-    # Units of features and observations are weighted by weights, and not by costs.
-    assert evaluated.network_.target.unit == pytest.approx(s.std())
-    weighted = _fit(solver, alpha, X, s, sample_weight=weight)
-    assert weighted.network_.target.unit != pytest.approx(s.std())
-    doubled = _fit(
-        solver, alpha, X, s, underage=2 * alpha * weight, overage=2 * (1 - alpha) * weight
-    )
-    _same(doubled.predict(X), evaluated.predict(X))
-
-
-@quick
 @given(seed=SEEDS, alpha=LEVELS)
 def test_the_order_of_the_rows_does_not_matter_to_lbfgs(seed, alpha):
     X, s, generator = _rows(seed)

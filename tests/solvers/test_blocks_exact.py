@@ -58,15 +58,6 @@ def test_penalties(band, penalties):
     assert source.reads <= 5
 
 
-def test_weights_and_rows_without_weight():
-    X, s = dense_data(30_000, 4)
-    rng = np.random.default_rng(0)
-    weight = rng.gamma(0.5, 1.0, 30_000) * (rng.random(30_000) < 0.6)
-    price = Evaluated(0.3, Band(0.0, 0.5))
-    found = solve_watched(Watched(X, s, weight), price, size=5000)
-    check(found, price.problem(X, s, weight))
-
-
 @pytest.mark.parametrize("band", [None, Band(0.0, 0.3)])
 def test_half_of_all_observations_on_a_plane(band):
     """All of them are near the decision: where no sample tells them apart, all rows are read."""

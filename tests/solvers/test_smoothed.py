@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.optimize import differential_evolution
 
-from unmet import Band, LinearDecision
+from unmet import LinearDecision
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import Unsupported
 from unmet.lifetimes import expected_cost
@@ -55,19 +54,6 @@ def test_better_than_the_best_constant_for_new_parts(cost):
     assert model.solution_.objective == pytest.approx(-model.score(X, times))
     again = LinearDecision(cost, solver="smoothed").fit(X, times)
     assert np.array_equal(again.coef_, model.coef_)
-
-
-def test_sparse_features_and_weights_and_bands(lives):
-    X, times = lives
-    cost, weight = COSTS[1], np.arange(times.size) % 3
-    band = Band(30.0, 30.0)
-    dense = LinearDecision(cost, band, solver="smoothed").fit(X, times, sample_weight=weight)
-    thin = LinearDecision(cost, band, solver="smoothed").fit(
-        sparse.csr_array(X), times, sample_weight=weight
-    )
-    assert thin.solution_.objective == pytest.approx(dense.solution_.objective, abs=2e-3)
-    paid = cost.loss(dense.predict(X), times, band)
-    assert dense.solution_.objective == pytest.approx(np.average(paid, weights=weight))
 
 
 def test_one_penalty_does_not_fit():

@@ -410,7 +410,11 @@ class LinearDecision(DecisionModel):
         for own, final, rows, solution in zip(pairs, used, several, solutions, strict=True):
             names = dict(zip(("cost", "band"), own, strict=True))
             model = type(self)(**{**parameters, **names})
-            model._learn_names(X)
+            if models:  # looking at X once is enough
+                for name in {"n_features_in_", "feature_names_in_"} & vars(models[0]).keys():
+                    setattr(model, name, getattr(models[0], name))
+            else:
+                model._learn_names(X)
             model._descent = None
             models.append(model._keep(solution, rows, *final))
         return models

@@ -665,21 +665,39 @@ class Screening:
         near = _thinned(found.near, share, self.generator) if share < 1.0 else found.near
         features, hinges = _gather(near)
         operator = Operator(self.standard.design(features))
-        linear = linear + self.standard.gradient(found.moments, found.total)
+        linear, cost = (
+            linear + self.standard.gradient(found.moments, found.total),
+            cost + found.cost,
+        )
+        lasso, slope = self.lasso, np.zeros(len(theta))
+        if lasso is not None:
+            # Penalties of coefficients too far from zero to reach it are lines, too. Left open,
+            # they would be most of the cost, and the barrier too wide for the near kinks.
+            far = (np.abs(theta) > 10 * width) & (lasso > 0)
+            slope[far] = np.copysign(lasso, theta)[far]
+            linear, cost, lasso = linear + slope, cost + float(slope @ theta), lasso * ~far
         # A coefficient that no sample has seen may have to go any distance.
         unknown = len(self.leverage.constant) > 0
         result = follow_central_path(
             operator,
-            add_lasso(operator, hinges, self.lasso),
+            add_lasso(operator, hinges, lasso),
             theta,
             self.scale,
             linear=linear,
             ridge=self.ridge,
-            constant=cost + found.cost,
+            constant=cost,
             trust_radius=np.inf if unknown else 3 * width,
             tolerance=tolerance,
         )
-        return self._note(result)
+        self._note(result)
+        if self.lasso is not None and lasso is not None and slope.any():
+            # the slope of a hinge that has become a line is its multiplier
+            n_rows = len(hinges.position)
+            slope[lasso > 0] = result.dual[n_rows:]
+            dual = np.append(result.dual[:n_rows], slope[self.lasso > 0])
+            kept = bool((np.where(lasso > 0, 0.0, slope) * result.theta >= 0).all())
+            result = result._replace(dual=dual, status=result.status if kept else "unbounded")
+        return result
 
     def _note(self, result: InteriorPoint) -> InteriorPoint:
         """Remember what was found last."""
