@@ -76,6 +76,8 @@ class HourlyDemand:
     shape : DayShape
     noise, phi : ndarray of shape (n_series,)
         Shape of the gamma distribution of a day's own factor; dispersion of hours.
+    units : ndarray of shape (n_series, n_days)
+        Units sold while there was stock: what tells how busy the day was.
     sold_empty : ndarray of shape (n_series, n_days) or float
         What was sold in hours without stock all the same: in the hour in which the shelf ran empty.
     busier : float
@@ -90,6 +92,7 @@ class HourlyDemand:
     shape: DayShape
     noise: Array
     phi: Array
+    units: Array
     sold_empty: Array | float = 0.0
     busier: float = 1.0
 
@@ -153,9 +156,8 @@ class HourlyDemand:
                 had = (had >= cut[part][:, :, None]).astype(np.float64)
             seen[part] = (share * had).sum(axis=2)
             lost[part] = (share * (1 - had)).sum(axis=2)
-        units = np.nan_to_num(self.sold - self.sold_empty) / self.hours.unit
         noise, phi = self.noise[:, None], self.phi[:, None]
-        evidence = noise + units / phi
+        evidence = noise + self.units / phi
         own = self.level * evidence / (noise + self.level * seen / phi)
         return own * lost, evidence
 
@@ -351,7 +353,7 @@ def recover(hours: HourlySales, *, busier: bool = False) -> HourlyDemand:
     chance = np.where(known, empty.any(axis=2) * 1.0, np.nan)
     sold_empty = (sales * empty).sum(axis=2)
     stock = (~empty).astype(np.float64)
-    return HourlyDemand(hours, chance, stock, level, shape, noise, phi, sold_empty, average)
+    return HourlyDemand(hours, chance, stock, level, shape, noise, phi, sold, sold_empty, average)
 
 
 # --- Silence after the last sale.
@@ -410,7 +412,10 @@ def detect_stockouts(
     if progress is not None:
         progress(_STEPS, _STEPS, "done")
     chance = np.where(hours.known, 1 - closing, np.nan)
-    return HourlyDemand(hours, chance, stock, chain.level, chain.shape, chain.noise, chain.phi)
+    units = np.nan_to_num(hours.sold) / hours.unit
+    return HourlyDemand(
+        hours, chance, stock, chain.level, chain.shape, chain.noise, chain.phi, units
+    )
 
 
 class _Chain:
