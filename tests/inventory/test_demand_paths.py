@@ -128,7 +128,7 @@ def test_a_distribution_of_another_shape_is_calibrated():
             "expected and truth must have the same shape (n_series, n_origins, n_periods)",
         ),
         (
-            lambda: DemandDistribution.poisson(2).draw(np.ones((3, 4))),
+            lambda: DemandDistribution(1.0, 0.0, np.ones(2), np.ones(1)).draw(np.ones((3, 4))),
             "mean must have a row for each of 2 series and a column for each period, got shape",
         ),
     ],

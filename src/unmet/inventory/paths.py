@@ -70,11 +70,6 @@ class DemandDistribution:
     counted: bool = True
 
     @classmethod
-    def poisson(cls, n_series: int) -> DemandDistribution:
-        """Take counts that come independently: for where nothing was held out."""
-        return cls(1.0, 0.0, np.ones(n_series), np.ones(1))
-
-    @classmethod
     def fit(cls, expected: ArrayLike, truth: ArrayLike, *, counted: bool) -> DemandDistribution:
         """Learn from forecasts that had not seen what they are compared with.
 

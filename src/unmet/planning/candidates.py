@@ -54,23 +54,11 @@ VIEWS = 4
 sold-out one with another value of what it hid."""
 MIN_ROWS = 40
 """Rows below which only the level and the weekday decide."""
-_FIRST_DAYS = 14  # of the panel are only looked back on
-_MIN_HIDDEN = 20  # days from which a distribution of what is hidden can be told
-_MIN_TOLD = 300  # days with a flag that are enough to learn from them alone, and
-_MOSTLY_TOLD = 0.5  # their share of all days
-_DISTRIBUTION_ROWS = 100_000
 MAX_DISTRIBUTIONS = 2_000
 """Series that can have a distribution each: for more, it takes minutes, and trees have been
 cheaper."""
 NETWORK_ROWS = 20_000
 """Rows that a network learns from at most, drawn at random."""
-_NETWORK = (16,)  # units of its hidden layer
-_NETWORK_PASSES = 80
-#: On days held out of three panels, 0.01 and 0.03 were within 5% of each other, 0.001 up to 18% and
-#: 0.1 up to 21% dearer.
-_NETWORK_STRENGTH = 0.02
-_VOLUMES = 6  # groups of rows by their level that have a spread of their own
-_MAX_VALUES = 12  # of a category that lines have columns for
 
 _RELATIVE = (
     *("mean of 7", "mean of 14", "mean of 56", "last same weekday", "mean of 4 same weekdays"),
@@ -133,7 +121,7 @@ class TrainingSet:
         if self._by_hours:
             self._take_drawn()
         elif impute and panel.hidden is not None:
-            self._impute(panel.hidden == 1.0, min(_DISTRIBUTION_ROWS, most_rows // 2))
+            self._impute(panel.hidden == 1.0, min(100_000, most_rows // 2))
         self._views(most_rows)
 
     @property
@@ -226,7 +214,7 @@ class TrainingSet:
 
     def _to_learn_from(self, most_rows: int) -> tuple[Places, Places]:
         """Days with an observation, but for the first; drawn at random where they are too many."""
-        first = min(_FIRST_DAYS, self.panel.n_days // 3)
+        first = min(14, self.panel.n_days // 3)  # the first days are only looked back on
         seen = ~np.isnan(self.panel.observed)
         seen[:, :first] = False
         seen &= self._told(seen)
@@ -251,7 +239,7 @@ class TrainingSet:
         if self.panel.hidden is None:
             return np.ones_like(seen)
         told = seen & ~np.isnan(self.panel.hidden)
-        enough = max(_MIN_TOLD, _MOSTLY_TOLD * seen.sum())
+        enough = max(300, 0.5 * seen.sum())
         return told if told.sum() >= enough else np.ones_like(seen)
 
     def _take_drawn(self) -> None:
@@ -268,7 +256,7 @@ class TrainingSet:
         told = ~np.isnan(self.panel.hidden[series, day])  # type: ignore[index]
         series, day = series[told], day[told]
         flags = hidden[series, day]
-        if flags.sum() < _MIN_HIDDEN or (~flags).sum() < _MIN_HIDDEN:
+        if flags.sum() < 20 or (~flags).sum() < 20:  # too few to tell a distribution
             return
         if series.size > most_rows:
             some = np.random.default_rng(self.seed).choice(series.size, most_rows, replace=False)
@@ -277,7 +265,7 @@ class TrainingSet:
         features, level = self.history.rows(series, day, gap)
         self._columns = LineColumns(self.history).fit(features)
         # slow sellers vary more, in shares of their level: each volume has a spread of its own
-        self._volumes = np.unique(np.quantile(level, np.linspace(0, 1, _VOLUMES + 1)[1:-1]))
+        self._volumes = np.unique(np.quantile(level, np.linspace(0, 1, 7)[1:-1]))
         told_rows = Rows(
             self._columns.transform(features),
             self._least(self.panel.observed[series, day], flags) / level,
@@ -388,7 +376,7 @@ class LineColumns:
             if name in self.categories:
                 values = np.unique(seen)
                 known = name == "weekday" or name.startswith("known ")
-                if known and not self.few and 1 < values.size <= _MAX_VALUES:
+                if known and not self.few and 1 < values.size <= 12:
                     self.values[place] = values[1:]
             elif name in wanted or name.startswith("known "):
                 neutral = 1.0 if name in _RELATIVE else float(np.median(seen))
@@ -528,10 +516,12 @@ class PanelModel(BaseEstimator):
         self.columns_ = LineColumns(training.history).fit(training.features[some])
         self.model_ = NeuralDecision(
             self.cost,
-            hidden_layer_sizes=_NETWORK,
+            hidden_layer_sizes=(16,),
             activation="tanh",
-            max_iter=_NETWORK_PASSES,
-            strength=_NETWORK_STRENGTH,
+            max_iter=80,
+            # on days held out of three panels, 0.01 and 0.03 were within 5% of each other, 0.001
+            # up to 18% and 0.1 up to 21% dearer
+            strength=0.02,
             random_state=self.random_state,
         ).fit(
             self.columns_.transform(training.features[some]),

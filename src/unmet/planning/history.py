@@ -34,7 +34,6 @@ DRAWN = 3.0
 history is shrunk to what is alike."""
 QUANTILES = (0.5, 0.75, 0.9)
 _YEAR = 52 * WEEK  # the same weekday a year ago
-_BLOCK = 1 << 22  # entries of a window that are sorted at once
 _LEAST = 1e-3  # of the mean level: no series is so small that it has no units
 
 
@@ -444,7 +443,7 @@ def _rolling_quantiles(values: Single, window: int) -> Single:
     """
     n_series, n_days = values.shape
     found = np.full((len(QUANTILES), n_series, n_days + 1), np.nan, dtype=np.float32)
-    size = max(_BLOCK // max(window * n_days, 1), 1)
+    size = max((1 << 22) // max(window * n_days, 1), 1)  # entries that are sorted at once
     for start in range(0, n_series, size):
         part = slice(start, min(start + size, n_series))
         padded = np.full((part.stop - start, n_days + window - 1), np.nan, dtype=np.float32)

@@ -63,16 +63,7 @@ if TYPE_CHECKING:
 
 SERVICE_LEVEL = 0.9
 """What is planned for where no cost is given: demand is met on nine days of ten."""
-BLOCKS = 4, 12
-"""Fewest and most blocks of `horizon` days at the end of a history that candidates are compared on:
-as many as `ENOUGH` rows need, as far as there are days."""
-ENOUGH = 1000
-_HELD_OUT = 0.4  # of the days at most
-_MIN_DAYS = 21  # to learn from before the first block
-_BACKTEST_ROWS = 200_000  # are enough to tell candidates apart
-_N_PATHS = 400  # of coming demand
 _SIMPLE = "Orders follow the level and weekdays of each series, shrunk to those of all"
-_HIGHEST = 0.999  # level of sales beyond which a history has nothing to say
 ORDER_COLUMNS = ("order", "usual_sales", "hidden_demand", "safety", "based_on", "low", "high")
 """Columns of a table of orders, after those of the series and the date; some of them where they are
 asked for."""
@@ -818,13 +809,16 @@ class OrderPlan(BaseEstimator):
         self._decide(tell)
 
     def _held_out(self) -> tuple[int, int]:
-        """Blocks of days that can be held out, and how many days are before them."""
+        """Blocks of days that can be held out, and how many days are before them.
+
+        Four to twelve blocks of the horizon, as many as 1,000 rows need, of at most 40% of the
+        days; 21 days are left to learn from.
+        """
         panel = self.panel_
-        wanted = -(-ENOUGH // (panel.n_series * self.horizon))
-        wanted = min(max(wanted, BLOCKS[0]), BLOCKS[1])
-        n_blocks = min(wanted, int(_HELD_OUT * panel.n_days) // self.horizon)
+        wanted = min(max(-(-1000 // (panel.n_series * self.horizon)), 4), 12)
+        n_blocks = min(wanted, int(0.4 * panel.n_days) // self.horizon)
         start = panel.n_days - n_blocks * self.horizon - self.lead_time
-        while n_blocks > 0 and start < _MIN_DAYS:
+        while n_blocks > 0 and start < 21:
             n_blocks, start = n_blocks - 1, start + self.horizon
         return n_blocks, start
 
@@ -847,7 +841,7 @@ class OrderPlan(BaseEstimator):
         if (short := self._short()) is not None:
             return short
         n_blocks, start = self._held_out()
-        training = self._training_set(panel.until(start), most_rows=_BACKTEST_ROWS)
+        training = self._training_set(panel.until(start), most_rows=200_000)
         if training.n_rows < MIN_ROWS:
             return ModelChoice("seasonal", f"{_SIMPLE}: the past is short.")
         # states look back only, so that one history serves all blocks
@@ -1057,7 +1051,7 @@ class OrderPlan(BaseEstimator):
         """Paths of demand; a plan that was loaded draws them when they are needed."""
         if "paths" not in self._memo:
             with one_blas_thread():
-                drawn = self.distribution_.draw(self.expected_, _N_PATHS, seed=self.random_state)
+                drawn = self.distribution_.draw(self.expected_, 400, seed=self.random_state)
             drawn[:, :, self._closed] = 0.0
             self._memo["paths"] = drawn
         paths: Array = self._memo["paths"]
@@ -1108,4 +1102,5 @@ class OrderPlan(BaseEstimator):
 
 def _observed(level: float, rate: float) -> float:
     """Level of sales at which demand has its quantile at a level, if so many days sold out."""
-    return min(float(SelloutProfile.of(rate).observed_level(level)), _HIGHEST)
+    # beyond that level a history of sales has nothing to say
+    return min(float(SelloutProfile.of(rate).observed_level(level)), 0.999)

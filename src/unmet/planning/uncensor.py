@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -16,11 +16,6 @@ from unmet.costs import Cost, Newsvendor
 from unmet.errors import InvalidInput
 from unmet.estimators.base import numbers, open_frame, with_column
 from unmet.rows import Rows
-
-Amount = Literal["mean"] | float
-_NODES = 49  # quantiles whose mean stands for that of a hidden truth
-_HIGHEST = 1.0 - 1e-9
-_FEWEST = 10  # rows that a weekday or a month must have to be told apart
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,6 @@ def uncensor(
     censored_col: str | None = None,
     stock_col: str | None = None,
     by_series: bool = False,
-    amount: Amount = "mean",
     id_col: str = "unique_id",
     time_col: str = "ds",
     target_col: str = "y",
@@ -94,8 +88,6 @@ def uncensor(
         Columns that say which rows are censored, or how much was available; entries may be missing.
     by_series : bool, default=False
         Fit a distribution for each series, rather than one for all with a level for each.
-    amount : "mean" or float, default="mean"
-        What stands for a hidden truth: its mean, or a quantile of this level.
     id_col, time_col, target_col : str
         Columns of series, time and target.
 
@@ -125,11 +117,6 @@ def uncensor(
     opened = open_frame(frame, id_col, time_col, target_col, censored_col, stock_col, *chosen)
     if rule is not None and not isinstance(rule, LatentBand):
         raise InvalidInput(f"rule must be a LatentBand or None, got {rule!r:.60}.")
-    number = isinstance(amount, float | int) and not isinstance(amount, bool) and 0 < amount < 1
-    if not number and not (isinstance(amount, str) and amount == "mean"):
-        raise InvalidInput(
-            f"amount must be 'mean' or a level strictly between 0 and 1, got {amount!r:.40}."
-        )
     times, labels = (opened[each].to_numpy() for each in (time_col, id_col))
     if features is None:
         table = _calendar_features(times, None if by_series else labels)
@@ -150,13 +137,19 @@ def uncensor(
     target, probability, found = observed.copy(), np.zeros(len(opened)), {}
     for name, rows in parts.items():
         told = {column: values[rows] for column, values in known.items()}
+        used = Newsvendor(1.0, 1.0) if cost is None else cost
         fitted: LatentBand = clone(LatentBand(random_state=0) if rule is None else rule)
-        fitted.fit(
-            Newsvendor(1.0, 1.0) if cost is None else cost, table[rows], observed[rows], **told
-        )
-        target[rows], probability[rows] = _correct(
-            fitted, table[rows], observed[rows], told, amount
-        )
+        fitted.fit(used, table[rows], observed[rows], **told)
+        flags = {name: told.get(name) for name in ("censored", "stock")}
+        asked = Rows.read(used, table[rows], observed[rows], **flags)
+        if fitted.order_rule_ is not None and fitted.order_rule_.accepted_:
+            known_so_far, by_rule = asked.censored, fitted.order_rule_.censored_
+            if known_so_far is not None:
+                by_rule = np.where(np.isnan(known_so_far), by_rule, known_so_far)
+            asked = replace(asked, censored=by_rule)
+        probability[rows] = fitted.model_.probability_censored(asked)
+        mean = np.maximum(fitted.model_.imputed(asked), observed[rows])
+        target[rows] = np.where(probability[rows] > 0, mean, observed[rows])
         found[name] = fitted.diagnosis_
     column = nw.new_series(target_col, target, backend=opened.implementation)
     changed = with_column(opened.with_columns(column), f"{target_col}_observed", observed)
@@ -169,35 +162,6 @@ def uncensor(
         float(probability.mean()),
         float((target - observed).sum()) / total if total else 0.0,
     )
-
-
-def _correct(
-    rule: LatentBand, features: Array, target: Array, told: dict[str, Any], amount: Amount
-) -> tuple[Array, Array]:
-    """Corrected targets, and the probability that each row is censored."""
-    # 1 and 0 where it is known, otherwise what the distribution says of the observation
-    flags = Rows.read(
-        rule.cost_, features, target, censored=told.get("censored"), stock=told.get("stock")
-    ).censored
-    chance = np.clip(rule.censored_probability(features, target), 0.0, 1.0)
-    found = rule.order_rule_
-    if found is not None and found.accepted_:
-        chance = np.where(np.isnan(found.censored_), chance, found.censored_)
-    if flags is not None:
-        chance = np.where(np.isnan(flags), chance, flags)
-    below = 1.0 - rule.survival(features, target)
-    quantile = rule.quantile_function(features)
-
-    def beyond(share: float) -> Array:
-        level = np.clip(below + share * (1.0 - below), 1e-12, _HIGHEST)
-        return np.maximum(quantile(level), target)
-
-    if amount == "mean":
-        shares = (np.arange(_NODES) + 0.5) / _NODES
-        hidden = np.mean([beyond(float(share)) for share in shares], axis=0)
-    else:
-        hidden = beyond(float(amount))
-    return np.maximum(target + chance * (hidden - target), target), chance
 
 
 def _calendar_features(times: Any, labels: Any) -> Array:
@@ -215,7 +179,7 @@ def _calendar_features(times: Any, labels: Any) -> Array:
     parts = [np.empty((len(times), 0))]
     for codes in columns:
         names, count = np.unique(codes, return_counts=True)
-        often = names[count >= _FEWEST]
+        often = names[count >= 10]
         parts.append(codes[:, None] == (often[1:] if often.size == names.size else often))
     dummies = np.column_stack(parts).astype(np.float64)
     # a model needs a feature: one that says nothing does no harm
