@@ -31,10 +31,11 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="module")
 def few_trees():
-    """Let plans grow a tenth of their trees, for tests that do not ask how good trees are."""
+    """Let plans grow few trees and fit no latent model, for tests that do not ask about these."""
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("unmet.planning.candidates.TREES", 15)
+        patch.setattr("unmet.planning.stockouts.MAX_ROWS", 0)  # no latent model
         yield
 
 

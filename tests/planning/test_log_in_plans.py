@@ -15,6 +15,8 @@ from unmet.inventory import SupplyRules
 from unmet.planning import DecisionLog, OrderPlan, Schema
 from unmet.report import render, report_data
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 FIRST = datetime.date(2024, 1, 1)
 N_DAYS, N_SERIES = 56, 12
 

@@ -13,6 +13,8 @@ from unmet.errors import Unsupported
 from unmet.planning.candidates import DRIVERS, drivers
 from unmet.planning.history import History
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 FIRST = datetime.date(2024, 1, 1)
 
 

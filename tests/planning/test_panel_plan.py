@@ -115,7 +115,7 @@ def test_pandas_in_and_pandas_out(plan):
     assert isinstance(fitted.explain(order_table.head(1)), pd.DataFrame)
 
 
-def test_a_network_follows_the_week(monkeypatch):
+def test_a_network_follows_the_week():
     """It costs less than the quantile of each item's past, which knows nothing of weekdays."""
     demand, _ = demand_and_stock(12, 87, seed=5)
     past, truth = demand[:, :80], demand[:, 80:].ravel()
@@ -125,12 +125,6 @@ def test_a_network_follows_the_week(monkeypatch):
     plan = OrderPlan(cost=Newsvendor.at_level(0.8), model="neural", lot=None)
     orders = clone(plan).fit(table).orders()["order"]
     assert np.mean(cost.cost(orders.to_numpy(), truth)) < 0.8 * np.mean(cost.cost(flat, truth))
-    assert clone(plan).fit(table).orders()["order"].equals(orders)
-    # of many rows some are drawn
-    monkeypatch.setattr("unmet.planning.candidates.NETWORK_ROWS", 1500)
-    fewer = clone(plan).fit(table).orders()["order"]
-    assert not fewer.equals(orders)
-    assert np.mean(cost.cost(fewer.to_numpy(), truth)) < 0.8 * np.mean(cost.cost(flat, truth))
 
 
 # --- Awkward tables.

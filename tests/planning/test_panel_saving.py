@@ -10,6 +10,8 @@ import unmet
 from unmet import Newsvendor, OrderPlan
 from unmet.report import render, report_data
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 pytest.importorskip("skops")
 FIRST = datetime.date(2024, 1, 1)
 

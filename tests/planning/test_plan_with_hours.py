@@ -12,6 +12,8 @@ from unmet.censoring.hours import HourlySales, detect_stockouts, recover
 from unmet.errors import InvalidInput
 from unmet.report import render, report_data
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 FIRST = datetime.date(2024, 1, 1)
 N_SERIES, N_DAYS, HORIZON = 6, 63, 7
 ITEMS = [f"{number:03}" for number in range(N_SERIES)]

@@ -16,6 +16,8 @@ from unmet.planning.candidates import DemandForecast, TrainingSet
 from unmet.planning.history import History
 from unmet.tables.panel import Panel, refuse_absurd
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 FIRST = datetime.date(2024, 1, 1)
 
 
