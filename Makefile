@@ -183,7 +183,8 @@ define LICENCES
 # Licences
 
 Made by `make licences` from what the packages that `unmet[all]` installs on Linux say of themselves, with the
-versions of the lock. unmet itself: BSD-3-Clause (`LICENSE`). Data in the package: `src/unmet/data/LICENSE.*.txt`.
+versions of the lock. unmet itself: BSD-3-Clause (`LICENSE`). Data in the package: `src/unmet/data/LICENSE.*.txt`;
+Vega in it: `src/unmet/LICENSE.vega.txt`.
 skops names its licence in a file only: MIT.
 
 endef

@@ -331,7 +331,11 @@ def main():
     for draw in (diagnosis, lookalike, nonlinear, pricing, allocation, replacement, till_clock):
         with rc_context({"svg.hashsalt": "unmet"} if draw is diagnosis else settings):
             name = draw.__name__.replace("_", "-")
-            draw().savefig(IMAGES / f"{name}.svg", metadata={"Date": None})
+            drawn = draw()
+            if hasattr(drawn, "save"):  # a chart of the library
+                drawn.save(IMAGES / f"{name}.svg")
+            else:
+                drawn.savefig(IMAGES / f"{name}.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -136,7 +136,7 @@ def _facts(results: Results) -> dict[str, str]:
     fits = {(row["seed"], row["method"], row["cpu_seconds"]) for row in results.found.rows}
     fitting = sum(seconds for *_, seconds in fits)  # one fit may serve several levels
     searching = sum(row.cpu_seconds for row in results.searches)
-    packages = ("unmet", "numpy", "scipy", "scikit-learn", "lightgbm", "optuna", "matplotlib")
+    packages = ("unmet", "numpy", "scipy", "scikit-learn", "lightgbm", "optuna")
     versions = [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
     return {
         "CPU seconds": f"{searching:.0f} of searches, {fitting:.0f} of fits",

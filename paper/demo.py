@@ -13,12 +13,13 @@ from functools import partial
 from statistics import fmean, median
 from typing import Any
 
-from paper.plots import LEVEL_AXIS, ROLES, draw_line, new_figure
+from paper.plots import LEVEL_AXIS, ROLES, line_parts
 from paper.protocol import Informed, simulated
 from paper.published import band
 from paper.tables import Row, Table, show
 from unmet.arrays import Array, Band
 from unmet.censoring import Diagnosis, LatentBand
+from unmet.charts import Chart, at, lines, side_by_side
 from unmet.costs import Newsvendor, SquaredError
 from unmet.estimators import LinearDecision
 from unmet.evaluation import Experiment, Task, gap_closed
@@ -165,28 +166,20 @@ def tables(outcomes: Sequence[dict[str, Any]]) -> list[Table]:
     return made
 
 
-def draw_outcomes(outcomes: Sequence[dict[str, Cell]]) -> Any:
+def draw_outcomes(outcomes: Sequence[dict[str, Cell]]) -> Chart:
     """Draw costs on the left, shares of the gap on the right, one legend below both."""
-    figure, _ = new_figure(8.8, 4.4)
-    figure.clear()
-    left, right = figure.subplots(1, 2)
+    costs, shares = [], []
     for name, (words, role) in METHODS.items():
         own: list[dict[str, Any]] = [each for each in outcomes if each["method"] == name]
         ranges = [(each["cost_lowest"], each["cost_highest"]) for each in own]
         values = [each["cost"] for each in own]
-        draw_line(left, PUBLISHED_LEVELS, (words, role, values, ranges))
+        costs += line_parts(PUBLISHED_LEVELS, (words, role, values, ranges))
         if role not in ("EAS", "IEO", "Q*"):
-            shares = [each["gap_closed"] for each in own]
-            draw_line(right, PUBLISHED_LEVELS, (words, role, shares, ()))
-    left.set_ylim(bottom=0)
-    left.set_ylabel("mean cost per product and day\n(underage + overage = 1 per unit)")
-    left.set_title("What the orders cost on true demand")
-    for height, role in ((0.0, "IEO"), (1.0, "Q*")):
-        right.axhline(height, color=ROLES[role]["color"], lw=1)
-    right.yaxis.set_major_formatter(lambda value, _: show(value, ".0%"))
-    right.set_title("Share of the gap between IEO and Q* closed")
-    for axes in (left, right):
-        axes.set_xlabel(LEVEL_AXIS)
-        axes.set_xticks(PUBLISHED_LEVELS)
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    return figure
+            closed = [each["gap_closed"] for each in own]
+            shares += line_parts(PUBLISHED_LEVELS, (words, role, closed, ()))
+    shares += [at("", ROLES[role], y=height) for height, role in ((0.0, "IEO"), (1.0, "Q*"))]
+    both: dict[str, Any] = {"x": LEVEL_AXIS, "legend": {part[0]: part[1] for part in costs}}
+    return side_by_side(
+        lines(costs, title="What the orders cost on true demand", zero=True, **both),
+        lines(shares, title="Share of the gap between IEO and Q* closed", y_format=".0%", **both),
+    )

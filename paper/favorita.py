@@ -23,10 +23,11 @@ from scipy.stats import f as f_distribution
 from scipy.stats import kurtosis, skew
 
 from paper.claims import Case, Claim, Evidence, Kind, listed
-from paper.plots import BLUE, PaperFigure, new_figure
+from paper.plots import PaperFigure
 from paper.published import COEFFICIENTS, DESCRIPTIVE, FAMILIES, MEASURES, STORE, STORES, YEAR
 from paper.tables import Row, Table, caption, show
 from unmet.arrays import Array
+from unmet.charts import Chart, curve, lines
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
 from unmet.simulate import StoreModel
@@ -474,17 +475,20 @@ class StoreEvidence:
         residuals = np.sort(store.residuals)
         n = len(residuals)
 
-        def draw() -> Any:
-            figure, axes = new_figure(5.2, 4.8)
-            quantiles = store.rmse * ndtri((np.arange(n) + 0.5) / n)
+        def draw() -> Chart:
+            quantiles = (store.rmse * ndtri((np.arange(n) + 0.5) / n)).tolist()
             ends = [quantiles[0], quantiles[-1]]
-            axes.plot(ends, ends, color="black", lw=1, zorder=3, label=f"N(0, {store.rmse:.2f}²)")
-            axes.plot(quantiles, residuals, ".", color=BLUE, ms=4, label=f"{n:,} residuals")
-            axes.set_xlabel(f"quantiles of N(0, {store.rmse:.2f}²), units sold")
-            axes.set_ylabel("residuals of least squares, units sold")
-            axes.set_title(f"Store {store.store}: residuals against the normal distribution")
-            axes.legend(loc="upper left")
-            return figure
+            parts = [
+                curve(f"{n:,} residuals", "seen", quantiles, residuals.tolist()),
+                curve(f"N(0, {store.rmse:.2f}²)", "truth", ends, ends),
+            ]
+            return lines(
+                parts,
+                x=f"quantiles of N(0, {store.rmse:.2f}²), units sold",
+                y="residuals of least squares, units sold",
+                title=f"Store {store.store}: residuals against the normal distribution",
+                height=360,
+            )
 
         alt = (
             f"Sorted residuals of store {store.store} against quantiles of a normal distribution "

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from paper.plots import BLUE, GREY, ORANGE, new_figure
 from paper.tables import Table
 from paper.theory import (
     Bound,
@@ -27,6 +26,7 @@ from paper.theory import (
     sample_size_for,
 )
 from unmet.arrays import Array, Band
+from unmet.charts import Chart, at, curve, panels
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.estimators import LinearDecision
@@ -394,26 +394,21 @@ _PANELS = {
 }
 
 
-def draw_gaps(measured: Sequence[dict[str, Cell]], setting: BoundSetting) -> Any:
+def draw_gaps(measured: Sequence[dict[str, Cell]], setting: BoundSetting) -> Chart:
     """One panel per algorithm: bound and measured gap against the number of rows."""
-    figure, panels = new_figure(9.6, 4.4, panels=len(_PANELS))
-    for axes, (name, words) in zip(panels, _PANELS.items(), strict=True):
+    parts = {}
+    for name, words in _PANELS.items():
         own: list[dict[str, Any]] = [row for row in measured if row["algorithm"] == name]
         rows, largest = ([row[key] for row in own] for key in ("n_rows", "gap_largest"))
-        axes.plot(rows, [row["bound"] for row in own], color=ORANGE, lw=2, label="the bound")
-        axes.axhline(own[0]["ceiling"], color=GREY, lw=1, ls=":", label="the largest cost there is")
         sets = f"largest gap of {own[0]['repetitions']} training sets"
-        axes.plot(rows, largest, color=BLUE, marker="o", ms=5, lw=1.4, label=sets)
+        drawn = [
+            curve("the bound", "fitted", rows, [row["bound"] for row in own]),
+            at("the largest cost there is", ("grey", (2, 2), "stroke"), y=own[0]["ceiling"]),
+            curve(sets, "decision", rows, [max(each, 1e-9) for each in largest]),
+        ]
         # Through the last point: there the gap is all chance, which falls as 1/√n.
         if largest[-1] > 0:
             line = [largest[-1] * (rows[-1] / n) ** 0.5 for n in rows]
-            axes.plot(rows, line, color="black", lw=1, ls="--", label="slope of 1/√n")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("training rows n")
-        axes.set_title(f"{name}: {words.format(**vars(setting))}", fontsize=10)
-    units = f"demand up to {setting.largest_truth:g}, underage + overage = 1 per unit"
-    panels[0].set_ylabel(f"cost on new rows minus cost in training\n({units})", fontsize=9)
-    handles = panels[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower center", ncols=4)
-    return figure
+            drawn.append(curve("slope of 1/√n", ("ink", (6, 4), "stroke"), rows, line))
+        parts[f"{name}: {words.format(**vars(setting))}".replace("\n", "; ")] = drawn
+    return panels(parts, x="training rows n", y="cost on new rows minus in training", log="xy")

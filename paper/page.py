@@ -13,6 +13,8 @@ from importlib.resources import files as resources
 from pathlib import Path
 from string import Template
 
+from markupsafe import Markup
+
 from paper.claims import (
     SYMBOLS,
     Claim,
@@ -32,6 +34,7 @@ from paper.published import N_DATASETS, SAVINGS
 from paper.tables import Row, Table, all_tables, caption, plain
 from unmet.errors import InvalidInput
 from unmet.files import prepare_folder, write_text
+from unmet.report.page import page
 from unmet.simulate import PUBLISHED_LEVELS
 
 
@@ -76,11 +79,11 @@ def write_everything(
     InvalidInput
         A fit is missing, or the folder cannot be written to.
     MissingPackage
-        Without matplotlib.
+        Without vl-convert.
     """
     _check_complete(results)
     folder = Path(folder)
-    figures = all_figures(results)  # first: without matplotlib nothing is written
+    figures = all_figures(results)  # first: without vl-convert nothing is written
     if evidence is not None:
         figures["ErrorQQplot10"] = evidence.figure()
     tables = {**all_tables(results), **store_tables(evidence)}
@@ -127,10 +130,8 @@ def as_html(text: str, folder: Path) -> str:
     # wide tables scroll on their own, and can be reached by the keyboard
     body = body.replace("<table>", '<div class="scroll" role="region" tabindex="0"><table>')
     body = body.replace("</table>", "</table></div>")
-    title = html.escape(text.partition("\n")[0].removeprefix("# "))
-    return Template(_resource("page.html")).substitute(
-        title=title, style=_resource("page.css"), body=body
-    )
+    title = text.partition("\n")[0].removeprefix("# ")
+    return page("document.html", title=title, body=Markup(body))
 
 
 # --- The story: what the paper claims, what came out, every figure and table, how and why.

@@ -1,7 +1,4 @@
-"""The figures: those of the paper, and what it lacks; needs matplotlib (``unmet[paper]``).
-
-Not pyplot: no global state, and files only, so that a machine without a screen draws the same.
-"""
+"""The figures: those of the paper, and what it lacks; images need vl-convert (``unmet[paper]``)."""
 
 from __future__ import annotations
 
@@ -23,48 +20,23 @@ from paper.protocol import (
 )
 from paper.published import BAND_BOX, SAVINGS, band
 from paper.tables import caption, show
+from unmet.charts import Chart, Part, at, between, curve, label, lines, panels, side_by_side
 from unmet.errors import MissingPackage
-from unmet.files import write_figure
 from unmet.progress import report_missing
 
-STYLE: dict[Any, Any] = {
-    "svg.hashsalt": "unmet",  # the same numbers give the same file
-    "font.size": 9.5,
-    "font.family": "DejaVu Sans",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10.5,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5.5,
-    "legend.frameon": False,
-    "hatch.linewidth": 0.5,
-}
 LEVEL_AXIS = "α = underage / (underage + overage)"
 
-# Okabe and Ito's colours, told apart with any kind of colour vision; markers and dashes differ as
-# well, for print without colour.
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#777777"
-ROLES: dict[str, dict[str, Any]] = {
-    "EAS": {"color": GREY, "marker": "s", "linestyle": ":"},
-    "IEO": {"color": ORANGE, "marker": "o"},
-    "ε": {"color": BLUE, "marker": "^", "linestyle": "--"},
-    "exact": {"color": "#56B4E9", "marker": "v", "linestyle": (0, (3, 1, 1, 1))},
-    "latent": {"color": "#CC79A7", "marker": "P"},
-    "flags": {"color": "#E69F00", "marker": "X", "linestyle": "-."},
-    "truth": {"color": "#009E73", "marker": "D", "linestyle": (0, (5, 1))},
-    "Q*": {"color": "#000000", "marker": "", "linestyle": "--"},
+#: Colour, dashes and marker of each kind of method; they differ also without colour.
+ROLES: dict[str, Any] = {
+    "EAS": ("grey", (2, 2), "square"),
+    "IEO": ("vermilion", (1, 0), "circle"),
+    "ε": ("blue", (6, 3), "triangle-up"),
+    "exact": ("sky", (6, 2, 2, 2), "triangle-down"),
+    "latent": ("purple", (1, 0), "cross"),
+    "flags": ("orange", (8, 3, 2, 3), "diamond"),
+    "truth": ("green", (10, 2), "triangle-right"),
+    "Q*": ("ink", (4, 4), "stroke"),
 }
-
-
-def new_figure(width: float, height: float, panels: int = 1) -> tuple[Any, Any]:
-    """Make an empty figure with panels on one scale, and its axes."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackage.for_extra("python -m paper reproduce", "matplotlib", "paper") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(1, panels, sharex=True, sharey=True)
 
 
 @dataclass(frozen=True)
@@ -79,7 +51,7 @@ class PaperFigure:
     alt : str
         What it shows, in words and numbers.
     draw : callable
-        Returns a matplotlib Figure.
+        Returns a `Chart`.
     words : mapping
         What title and notes want to know.
     """
@@ -100,19 +72,19 @@ class PaperFigure:
         return caption(f"fig-{self.label}", **self.words)[1:]
 
     def write(self, folder: Path) -> list[Path]:
-        """Write label.svg and label.png, each whole or not at all, without dates."""
+        """Write label.svg and label.png, each whole or not at all."""
         return write_plot(folder / self.label, self.draw)
 
 
-def write_plot(stem: Path, draw: Callable[..., Any], *content: Any) -> list[Path]:
-    """Draw and write stem.svg and stem.png, or say that they are left out without matplotlib."""
+def write_plot(stem: Path, draw: Callable[..., Chart], *content: Any) -> list[Path]:
+    """Draw and write stem.svg and stem.png, or say that they are left out without vl-convert."""
     try:
-        from matplotlib import rc_context
+        import vl_convert  # noqa: F401
     except ModuleNotFoundError as error:
         report_missing(error, "the figure")
         return []
-    with rc_context(STYLE):
-        return write_figure(draw(*content), stem, dpi=200)
+    drawn = draw(*content)
+    return [drawn.save(stem.with_name(f"{stem.name}{suffix}")) for suffix in (".svg", ".png")]
 
 
 # --- Lines over α, one panel per family of models, on the same scale.
@@ -125,21 +97,19 @@ _NAMES: dict[Family, str] = {
     "Boosted": "Boosted trees",
 }
 
+_EPSILONS = (("x", "ε₁"), ("y", "ε₂"))
+
 #: The figure of shares goes down to here at most; the table has what is worse.
 _LOWEST_SHARE = -0.5
 
 
-def draw_line(axes: Any, levels: Sequence[float], line: Line) -> None:
-    """Draw one line with its name, and its range over the data sets."""
+def line_parts(levels: Sequence[float], line: Line) -> list[Part]:
+    """Give one line with its name, and its range over the data sets."""
     name, role, values, ranges = line
-    style = ROLES[role]
-    shown = [(a, value) for a, value in zip(levels, values, strict=True) if value is not None]
-    if shown:
-        axes.plot(*zip(*shown, strict=True), label=name, **style)
+    parts = [curve(name, ROLES[role], levels, values)]
     if ranges and len(levels) > 1:
-        axes.fill_between(
-            levels, *zip(*ranges, strict=True), color=style["color"], alpha=0.15, lw=0
-        )
+        parts.insert(0, between(name, ROLES[role], levels, *zip(*ranges, strict=True)))
+    return parts
 
 
 def _by_family(
@@ -152,24 +122,23 @@ def _by_family(
 ) -> PaperFigure:
     """Draw costs or distances from zero up, or shares of the gap between IEO and Q*."""
 
-    def draw() -> Any:
-        figure, panels = new_figure(4.2 * len(lines), 4.4, panels=len(lines))
-        for axes, (family, each) in zip(panels, lines.items(), strict=True):
-            for line in each:
-                draw_line(axes, results.levels, line)
-            axes.set_title(_NAMES[family])
-            axes.set_xlabel(LEVEL_AXIS)
-            axes.set_xticks(results.levels, [f"{level:.2f}" for level in results.levels])
-            axes.legend(fontsize=8)
-            if shares:
-                axes.axhline(0.0, color=ROLES["IEO"]["color"], linewidth=1)
-                axes.axhline(1.0, color="black", linewidth=1)
-        low = panels[0].get_ylim()[0]
-        panels[0].set_ylim(bottom=max(low, _LOWEST_SHARE) if shares else 0.0)
-        panels[0].set_ylabel(ylabel)
+    def draw() -> Chart:
+        levels = results.levels
+        parts = {
+            _NAMES[family]: [part for line in each for part in line_parts(levels, line)]
+            for family, each in lines.items()
+        }
+        how: dict[str, Any] = {"x": LEVEL_AXIS, "y": ylabel, "height": 280, "zero": not shares}
         if shares:
-            panels[0].yaxis.set_major_formatter(lambda value, _: show(value, ".0%"))
-        return figure
+            for each in parts.values():
+                each += [at("", ROLES["IEO"], y=0.0), at("", ROLES["Q*"], y=1.0)]
+            values = [v for each in lines.values() for line in each for v in line[2]]
+            found = [value for value in values if value is not None]
+            lowest = max(min([0.0, *found]), _LOWEST_SHARE) - 0.03
+            ends = (lowest, max([1.0, *found]) + 0.03)
+            how |= {"y_format": ".0%", "y_domain": ends, "clip": True}
+        ticks = {level: f"{level:.2f}" for level in levels}
+        return panels(parts, ticks=ticks, **how)
 
     form = ".0%" if shares else ".2f"
     words = " ".join(f"{_NAMES[f]}: {_ends(results, each, form)}" for f, each in lines.items())
@@ -209,44 +178,34 @@ def _told(family: Family) -> dict[str, str]:
 
 def _savings(results: Results) -> PaperFigure:
     """Draw savings over IEO, with what the text quotes of the published figure."""
-    lines: list[Line] = []
+    lines_: list[Line] = []
     roles: dict[Family, str] = {"LR": "ε", "NN": "IEO"}
     for family, role in roles.items():
         pair = INSENSITIVE[family], IGNORING[family]
         each = [results.savings(*pair, level) for level in results.levels]
         name = f"LR, ours, {USUAL.name}" if family == "LR" else f"{family}, ours"
         ranges = [(min(values), max(values)) for values in each]
-        lines.append((name, role, results.mean_savings(family), ranges))
+        lines_.append((name, role, results.mean_savings(family), ranges))
     other = next(each for each in results.readings if each.key == "exchanged")
-    lines.append(
+    lines_.append(
         (f"LR, ours, {other.name}", "exact", results.read_as(other).mean_savings("LR"), ())
     )
 
-    def draw() -> Any:
-        figure, axes = new_figure(6.2, 4.6)
-        for line in lines:
-            draw_line(axes, results.levels, line)
+    def draw() -> Chart:
+        parts = [part for line in lines_ for part in line_parts(results.levels, line)]
         for family, role in roles.items():
-            quoted, color = SAVINGS[family], ROLES[role]["color"]
+            quoted, colour = SAVINGS[family], ROLES[role][0]
             words = f"{family}, paper, lowest {quoted.lowest:.2%}"
-            axes.axhline(quoted.lowest, color=color, linestyle=":", linewidth=1, label=words)
-            axes.plot(
-                *(quoted.peak, quoted.highest),
-                **{"linestyle": "", "marker": "*", "markersize": 15, "markerfacecolor": "none"},
-                markeredgecolor=color,
-                label=f"{family}, paper, highest {quoted.highest:.2%}",
-            )
-        axes.set_xlabel(LEVEL_AXIS)
-        axes.set_ylabel("saving")
-        axes.yaxis.set_major_formatter(lambda value, _: show(value, ".0%"))
-        figure.legend(loc="outside lower center", ncols=3, fontsize=8.5)
-        return figure
+            parts.append(at(words, (colour, (2, 2), "stroke"), y=quoted.lowest))
+            words = f"{family}, paper, highest {quoted.highest:.2%}"
+            parts.append(curve(words, (colour, None, "diamond"), [quoted.peak], [quoted.highest]))
+        return lines(parts, x=LEVEL_AXIS, y="saving", y_format=".0%", height=320)
 
     printed = "; ".join(
         f"{family} {each.lowest:.2%} to {each.highest:.2%}, highest at {each.peak:g}"
         for family, each in SAVINGS.items()
     )
-    alt = f"Savings by α: {_ends(results, lines, '.1%')} Published: {printed}."
+    alt = f"Savings by α: {_ends(results, lines_, '.1%')} Published: {printed}."
     return PaperFigure("percentage", alt, draw)
 
 
@@ -255,45 +214,40 @@ def _savings(results: Results) -> PaperFigure:
 
 def _search_ends(results: Results) -> PaperFigure:
     """Draw the whole box, and its corner."""
-    marks: dict[str, tuple[list[tuple[float, float]], dict[str, Any]]] = {}
+    marks: list[Part] = []
     for family, role in (("LR", "ε"), ("NN", "IEO")):
-        color = ROLES[role]["color"]
-        look = {"marker": ROLES[role]["marker"], "markeredgecolor": color, "linestyle": ""}
-        # published ones are larger and hollow: those of this run can be seen inside them
+        colour, _, shape = ROLES[role]
         printed = [band(family, level)[::-1] for level in results.levels]
-        hollow = {**look, "markersize": 11, "markerfacecolor": "none"}
-        marks[f"{family} published ({len(printed)})"] = (printed, hollow)
         rows = [row for row in results.searches if (row.step, row.model) == (2, family)]
         found = [(row.best["high"], row.best["low"]) for row in rows]
-        if found:
-            marks[f"{family} ours ({len(found)})"] = (found, {**look, "markerfacecolor": color})
-    highs, lows = zip(*(pair for pairs, _ in marks.values() for pair in pairs), strict=True)
+        # published ones are diamonds: those of this run can be seen inside them
+        for who, pairs, kind in (("published", printed, "diamond"), ("ours", found, shape)):
+            if pairs:
+                name = f"{family} {who} ({len(pairs)})"
+                marks.append(curve(name, (colour, None, kind), *zip(*pairs, strict=True)))
+    highs, lows = zip(*((row["x"], row["y"]) for *_, rows in marks for row in rows), strict=True)
     high, low = BAND_BOX["high"][1], BAND_BOX["low"][1]
 
-    def draw() -> Any:
-        figure, _ = new_figure(8.6, 4.6)
-        figure.clear()
-        for axes, whole in zip(figure.subplots(1, 2), (True, False), strict=True):
-            for name, (pairs, look) in marks.items():
-                axes.plot(*zip(*pairs, strict=True), label=name, **look)
-            axes.plot([0, high, high, 0, 0], [0, 0, low, low, 0], color=GREY, linewidth=1)
-            axes.set_xlabel("ε₁, share of the range of sales")
-            axes.set_ylabel("ε₂, share of the range of sales")
-            axes.set_title("the whole box" if whole else "the corner, enlarged")
-            if whole:
-                hatched = {"edgecolor": "#BBBBBB", "hatch": "////", "linewidth": 0}
-                axes.fill([0, low, 0], [0, low, low], facecolor="none", **hatched)
-                axes.text(0.01, 0.135, "ε₂ > ε₁: no band", backgroundcolor="white", fontsize=8.5)
-                arrow = {"arrowstyle": "->"}
-                axes.annotate(
-                    "the cost falls\nthis way", (0.188, 0.010), (0.1, 0.07), arrowprops=arrow
-                )
-            else:
-                axes.set_xlim(min(0.9 * high, min(highs) - 0.004), 1.005 * high)
-                axes.set_ylim(-0.0005, max(0.1 * low, max(lows) + 0.003))
-        handles = figure.axes[0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside lower center", ncols=4, fontsize=8.5)
-        return figure
+    def draw() -> Chart:
+        grey: Any = ("grey", (1, 0), "stroke")
+        box = [
+            at("", grey, high),
+            at("", grey, y=low),
+            between("ε₂ > ε₁: no band", ("grey", None, "square"), [0, low], [0, low], [low, low]),
+        ]
+        axes: dict[str, Any] = {
+            "x": "ε₁, share of the range of sales",
+            "y": "ε₂, share of the range of sales",
+        }
+        corner: dict[str, Any] = {
+            "x_domain": (min(0.9 * high, min(highs) - 0.004), 1.005 * high),
+            "y_domain": (-0.0005, max(0.1 * low, max(lows) + 0.003)),
+            "clip": True,
+        }
+        return side_by_side(
+            lines([*box, *marks], title="the whole box", zero=True, **axes),
+            lines([*box, *marks], title="the corner, enlarged", **axes, **corner),
+        )
 
     alt = (
         f"The search box, ε₁ from 0 to {high:g} and ε₂ from 0 to {low:g}, and its corner enlarged; "
@@ -310,9 +264,7 @@ def _network(results: Results) -> PaperFigure:
     widths = [n_features, int(used["units1"]), int(used["units2"]), 1]
     heads = ("features x", f"{widths[1]} sigmoids", f"{widths[2]} sigmoids", "order ŷ, linear")
 
-    def draw() -> Any:
-        figure, axes = new_figure(6.4, 4.2)
-        axes.set(xlim=(-0.5, 3.5), ylim=(0, 1.1), frame_on=False, xticks=(), yticks=())
+    def draw() -> Chart:
         layers = []
         for x, width in enumerate(widths):
             # the first three nodes, the last, and the bias
@@ -320,18 +272,15 @@ def _network(results: Results) -> PaperFigure:
             nodes = [*nodes[:3], "⋮", nodes[-1]] if width > 5 else nodes
             nodes += ["+1"] if width > 1 else []
             layers.append([(x, 1 - (k + 0.5) / len(nodes), word) for k, word in enumerate(nodes)])
-            axes.text(x, 1.05, heads[x], ha="center", fontsize=9)
+        parts = [label(x, 1.05, head) for x, head in enumerate(heads)]
+        thin: Any = ("grey", (1, 0), "stroke")
         for one, other in pairwise(layers):
             for x, y, word in one:
                 for to_x, to_y, aim in other:
                     if word != "⋮" and aim not in ("⋮", "+1"):
-                        axes.plot([x, to_x], [y, to_y], color=GREY, linewidth=0.6, zorder=1)
-        for x, y, word in (node for layer in layers for node in layer):
-            if word != "⋮":
-                face = "#EEEEEE" if word == "+1" else "white"
-                axes.plot(x, y, "o", markersize=24, markerfacecolor=face, markeredgecolor="black")
-            axes.text(x, y, word, ha="center", va="center", fontsize=8.5)
-        return figure
+                        parts.append(curve("", thin, [x, to_x], [y, to_y]))
+        parts += [label(x, y, word) for layer in layers for x, y, word in layer]
+        return lines(parts, height=320, x_domain=(-0.5, 3.5), y_domain=(0, 1.1), bare=True)
 
     alt = (
         f"A network with {widths[0]} features, hidden layers of {widths[1]} and {widths[2]} "
@@ -345,7 +294,8 @@ def _network(results: Results) -> PaperFigure:
 
 def all_figures(results: Results) -> dict[str, PaperFigure]:
     """Describe every figure, by label; each is drawn when it is written."""
-    new_figure(1, 1)  # without matplotlib one sentence, before anything is written
+    # without vl-convert one sentence, before anything is written
+    MissingPackage.or_load("python -m paper reproduce", "vl_convert", "paper")
     best: Line = ("Q*", "Q*", [results.optimum_cost(a) for a in results.levels], ())
     gaps: dict[Family, list[Line]] = {}
     shares: dict[Family, list[Line]] = {}

@@ -118,7 +118,7 @@ class PaperSettings:
 
 def check_packages() -> None:
     """Say before any work which of the packages is missing that only the reproduction needs."""
-    for package in ("optuna", "lightgbm", "matplotlib"):
+    for package in ("optuna", "lightgbm", "vl_convert"):
         if find_spec(package) is None:
             raise MissingPackage.for_extra("python -m paper reproduce", package, "paper")
 

@@ -103,6 +103,11 @@ def _place(x: Any) -> Any:
     return f"{x.isoformat()}T00:00" if isinstance(x, date) else x
 
 
+def _all_named(parts: Sequence[Part], place: str = "") -> list[Part]:
+    """Give parts without a name one that the legend does not show."""
+    return [(name or f" {place}{k}", *rest) for k, (name, *rest) in enumerate(parts)]  # type: ignore[misc]
+
+
 def _known(value: Any) -> bool:
     return value is not None and isfinite(value)
 
@@ -188,6 +193,7 @@ def lines(
     legend: Mapping[str, Style] | None = None,
     n_ticks: int = 6,
     clip: bool = False,
+    bare: bool = False,
 ) -> Chart:
     """Put parts together on common axes, below each other in the order in which they come.
 
@@ -216,9 +222,13 @@ def lines(
         About so many numbers on each axis.
     clip : bool
         Whether to cut off what lies outside of the ends of the axes.
+    bare : bool
+        Whether to leave the axes out.
     """
-    named = dict(legend or {name: style for name, style, _, _ in parts if name})
+    parts = _all_named(parts)
+    named = dict(legend or {name: style for name, style, _, _ in parts})
     order = list(named)
+    shown_names = [name for name in order if not name.startswith(" ")]
     values = [row | {"s": name} for name, _, _, rows in parts for row in rows]
     first = next((row["x"] for row in values if "x" in row), 0)
     across: dict[str, Any] = {"field": "x", "type": "temporal", "title": x or None}
@@ -247,8 +257,11 @@ def lines(
         if axis in log:
             scale |= {"type": "log", "nice": False, "zero": False}
         if domain is not None:
-            scale |= {"domain": list(domain), "nice": False, "clamp": False}
-    entries = {"legend": {"title": None} if len(order) > 1 else None}
+            scale |= {"domain": list(domain), "nice": False}
+        if bare:
+            channel["axis"] = None
+    key = {"title": None, "values": shown_names}
+    entries = {"legend": key if len(shown_names) > 1 else None}
 
     def scaled(value: Any) -> dict[str, Any]:
         found = [value(named[name]) for name in order]
@@ -341,12 +354,19 @@ def panels(
     **how
         As for `lines`, for all of them.
     """
-    legend = {name: style for each in parts.values() for name, style, *_ in each if name}
+    parts = {title: _all_named(each, title) for title, each in parts.items()}
+    legend = {name: style for each in parts.values() for name, style, *_ in each}
     alt = how.pop("alt", "")
     charts = [lines(each, title=title, legend=legend, **how) for title, each in parts.items()]
     scales = {"color": "shared", "strokeDash": "shared", "shape": "shared"}
     scales |= {"y": "shared"} if shared else {}
     return _together("hconcat", charts, width, {"resolve": {"scale": scales}}, alt)
+
+
+def side_by_side(*charts: Chart, width: int = 300) -> Chart:
+    """Put charts beside each other, each with its own axes, and one legend."""
+    scales = {"color": "shared", "strokeDash": "shared", "shape": "shared"}
+    return _together("hconcat", charts, width, {"resolve": {"scale": scales}}, charts[0].alt)
 
 
 def stacked(charts: Sequence[Chart], *, title: str = "", width: int = 560) -> Chart:

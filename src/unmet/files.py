@@ -15,7 +15,6 @@ import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -130,21 +129,6 @@ def write_content(path: Path, content: bytes) -> Path:
 def write_text(path: Path, text: str) -> Path:
     """Write a text file, whole or not at all, with the same line ends on every platform."""
     return write_content(path, text.encode())
-
-
-def write_figure(figure: Any, stem: Path, *, dpi: int = 150) -> list[Path]:
-    """Write a figure of matplotlib as SVG and PNG, without dates and names of programs in them.
-
-    For the same SVG every time, draw and write it with a fixed ``svg.hashsalt``.
-    """
-    metadata = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
-    return [
-        write_whole(
-            stem.with_name(stem.name + suffix),
-            partial(figure.savefig, dpi=dpi, metadata=about),
-        )
-        for suffix, about in metadata.items()
-    ]
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Cell]]) -> Path:

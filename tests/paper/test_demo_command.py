@@ -126,11 +126,11 @@ def test_json_is_all_there_is_on_standard_output(outcomes, tmp_path, capsys):
     assert content["files"] == [str(tmp_path / name) for name in names]
 
 
-def test_without_matplotlib_the_table_is_still_printed(computed, tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+def test_without_a_renderer_the_table_is_still_printed(computed, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert run(["demo", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr()
-    assert "matplotlib is not installed" in printed.err
+    assert "vl_convert is not installed" in printed.err
     assert printed.err.count("\n") == 1
     assert "true quantile Q*" in printed.out
     assert [p.name for p in tmp_path.iterdir()] == ["demo.csv"]
@@ -160,7 +160,7 @@ def test_the_package_is_a_command(tmp_path):
     words = [sys.executable, "-m", "paper", "bounds", "--alpha", "2"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("unmet: alpha must be")
+    assert done.stderr.startswith("unmet: --alpha must be")
 
 
 @pytest.mark.parametrize(
