@@ -66,7 +66,6 @@ def test_the_papers_data_need_nothing_known(clip, least):
     ("family", "scale"),
     [
         ("normal", "features"),
-        pytest.param("laplace", None, marks=pytest.mark.slow),
         pytest.param("gamma", None, marks=pytest.mark.slow),
     ],
 )

@@ -130,13 +130,6 @@ def test_linear_models_keep_the_features(found):
         )
 
 
-@pytest.mark.slow
-def test_trees_may_be_asked_for_whatever_the_model(at_mass, found):
-    part = at_mass.train
-    asked = rule(location="trees", families=FAMILIES).fit(COST, part.features, part.sales)
-    np.testing.assert_array_equal(asked.band(part.features).low, found.band(part.features).low)
-
-
 def test_demand_that_does_not_bend_keeps_the_features():
     part = censoring_lab(orders="noisy", n=500).train
     bent = fitted(part)

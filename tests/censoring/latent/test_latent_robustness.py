@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from unmet import LatentBand, Newsvendor
 from unmet.censoring.latent.orders import find_order_plane
@@ -52,26 +50,11 @@ def learn(X, s, **options):
     ],
 )
 def test_demand_of_any_shape_that_hides_nothing_is_left_alone(distribution):
-    X, demand, _ = shop(distribution, 400)
+    X, demand, _ = shop(distribution, 300)
     rule = learn(X, demand)
     assert rule.share_censored_ == 0.0
     assert rule.diagnosis_.identified == "no"  # orders that scatter would not have been seen
     np.testing.assert_array_equal(rule.band(X).low, 0.0)
-
-
-@pytest.mark.slow
-@settings(max_examples=8, deadline=None)
-@given(
-    distribution=st.sampled_from(sorted(DISTRIBUTIONS)),
-    bend=st.sampled_from([0.0, 80.0, 200.0]),
-    seed=st.integers(0, 10_000),
-    size=st.sampled_from([1e-3, 1.0, 1e4]),
-)
-def test_no_distribution_and_no_bend_alone_makes_anybody_order_more(distribution, bend, seed, size):
-    X, demand, _ = shop(distribution, 250, seed, bend)
-    rule = learn(X, size * demand)
-    np.testing.assert_array_equal(rule.band(X).low, 0.0)
-    assert rule.diagnosis_.identified == "no"
 
 
 def test_scattered_orders_look_like_demand_that_is_skewed_to_the_left():
