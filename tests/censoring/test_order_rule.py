@@ -7,6 +7,7 @@ import pytest
 from ordering import mean_of_four, retail, sell
 from sklearn.base import clone
 
+from unmet.censoring import order_rule
 from unmet.censoring.order_rule import OrderRule, OrderRuleDetection
 from unmet.errors import InvalidInput
 
@@ -153,13 +154,13 @@ def test_no_rule_is_found_in_demand_that_nothing_was_taken_from(kind):
 
 
 def test_many_small_series_together_do_not_make_a_rule():
-    # with 20,000 rows every small departure of small counts from a model is significant
+    # with 10,000 rows every small departure of small counts from a model is significant
     generator = np.random.default_rng(7)
-    level = np.repeat(generator.gamma(1.0, 1.5, 50) + 0.05, 400)
-    day = np.tile(np.arange(400), 50)
-    wave = 1 + 0.5 * np.sin(2 * np.pi * (day + 7.3 * np.repeat(np.arange(50), 400)) / 365)
+    level = np.repeat(generator.gamma(1.0, 1.5, 25) + 0.05, 400)
+    day = np.tile(np.arange(400), 25)
+    wave = 1 + 0.5 * np.sin(2 * np.pi * (day + 7.3 * np.repeat(np.arange(25), 400)) / 365)
     finding = OrderRuleDetection().fit(
-        generator.poisson(level * wave), day, np.repeat(np.arange(50), 400)
+        generator.poisson(level * wave), day, np.repeat(np.arange(25), 400)
     )
     assert not finding.accepted_, finding.rule_
     assert all(found is None for found in finding.rules_.values())
@@ -240,7 +241,7 @@ def test_the_order_of_rows_makes_no_difference():
     assert again.rules_ == finding.rules_
 
 
-@pytest.mark.parametrize("scale", [6.0, 0.01, 1 / 7.3, 1e6])
+@pytest.mark.parametrize("scale", [6.0, 1 / 7.3])
 def test_units_make_no_difference(scale):
     sales, _ = sell(retail(np.random.default_rng(5), DAYS, 60), mean_of_four(1.15))
     finding = OrderRuleDetection(FEW).fit(sales, np.arange(DAYS))
@@ -274,12 +275,11 @@ def test_only_what_is_asked_for_is_tried():
     assert right.n_tests_ < OrderRuleDetection().fit(sales, np.arange(DAYS)).n_tests_
 
 
-def test_large_data_are_screened_and_reproducible():
-    policies = dict.fromkeys(range(75), mean_of_four(1.15))
-    s, day, label, order = shops(policies, days=DAYS)
+def test_factors_of_large_data_are_those_of_some_rows(monkeypatch):
+    monkeypatch.setattr(order_rule, "_MAX_ROWS", 1000)
+    s, day, label, order = shops(dict.fromkeys(range(4), mean_of_four(1.15)), days=DAYS)
     finding = OrderRuleDetection(random_state=0, rules=["mean of the last 4 same weekdays"])
     first = finding.fit(s, day, label)
-    assert s.size > 40_000
     assert first.rule_.factor == 1.15
     assert first.rule_.n_rows == np.count_nonzero(order > 0)
     again = clone(finding).fit(s, day, label)

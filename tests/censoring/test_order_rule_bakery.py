@@ -18,9 +18,8 @@ def sold(table, rule):
     return np.concatenate(sales), np.concatenate(order)
 
 
-@pytest.mark.parametrize("product", [101, 110])
-@pytest.mark.parametrize("store", [2, 25])
-def test_sold_out_days_of_one_bakery_are_found(product, store):
+@pytest.mark.parametrize(("store", "product"), [(2, 101), (25, 110)])
+def test_sold_out_days_of_one_bakery_are_found(store, product):
     table = load_bakery(stores=[store], products=[product])
     sales, order = sold(table, mean_of_four(1.15))
     finding = OrderRuleDetection().fit(sales, table["date"])
@@ -53,9 +52,7 @@ def test_nothing_is_found_in_any_series():
     assert max(found.z for found in finding.candidates_) < 4
 
 
-@pytest.mark.parametrize(
-    "dish", ["calamari", "fish", "shrimp", "chicken", "koefte", "lamb", "steak"]
-)
+@pytest.mark.parametrize("dish", ["calamari", "shrimp", "koefte", "lamb"])
 def test_nothing_is_found_in_a_restaurant(dish):
     table = load_yaz()
     finding = OrderRuleDetection().fit(table[dish], table["date"])

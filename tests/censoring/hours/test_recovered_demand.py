@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_hours import CLOSES, OPENS, cut_by_stock, demand
 
@@ -86,6 +86,7 @@ def test_busier_days_are_right_where_demand_empties_shelves():
 
 
 @given(st.integers(0, 1000), st.booleans())
+@settings(max_examples=5)
 def test_what_was_sold_is_never_recovered_away(seed, busier):
     _, sales, out = hidden_by_chance(4, 21, 0.5, seed)
     sales = np.where(
@@ -100,6 +101,7 @@ def test_what_was_sold_is_never_recovered_away(seed, busier):
 
 
 @given(st.integers(0, 1000))
+@settings(max_examples=5)
 def test_neither_units_nor_the_order_of_series_matter(seed):
     _, sales, out = hidden_by_chance(4, 28, 0.4, seed)
     whole = recover(hours_of(sales, out))
@@ -131,6 +133,3 @@ def test_hours_that_do_not_say_when_shelves_were_empty_get_one_sentence():
         recover(HourlySales.from_arrays(sales, "2024-05-06"))
     with pytest.raises(InvalidInput, match=r"hours must be HourlySales, as .*, got 3"):
         recover(3)
-
-
-# --- Odd hours.
