@@ -35,9 +35,9 @@ def plain(**parameters):
 def shop():
     """Normal demand, stock that moves with it less than demand does, and flags."""
     generator = np.random.default_rng(5)
-    X = generator.uniform(size=(1500, 2))
-    demand = 60 + X @ [40.0, -15.0] + generator.normal(scale=11, size=1500)
-    stock = 62 + X @ [25.0, -10.0] + generator.normal(scale=8, size=1500)
+    X = generator.uniform(size=(3000, 2))
+    demand = 60 + X @ [40.0, -15.0] + generator.normal(scale=11, size=3000)
+    stock = 62 + X @ [25.0, -10.0] + generator.normal(scale=8, size=3000)
     return X, demand, stock, np.minimum(demand, stock)
 
 
@@ -206,10 +206,10 @@ def test_wrong_parameters_are_named(model, error, words, shop):
 def test_a_distribution_that_is_wrong_is_calibrated_where_flags_are_known(shop):
     X = shop[0]
     generator = np.random.default_rng(9)
-    demand = 60 + X @ [40.0, -15.0] + generator.exponential(11, size=1500)  # no normal distribution
-    stock = demand.mean() + X @ [30.0, -10.0] + generator.normal(scale=15, size=1500)
+    demand = 60 + X @ [40.0, -15.0] + generator.exponential(11, size=3000)  # no normal distribution
+    stock = demand.mean() + X @ [30.0, -10.0] + generator.normal(scale=15, size=3000)
     sales, cost = np.minimum(demand, stock), Newsvendor.at_level(0.6)
-    left, held = slice(0, 1000), slice(1000, None)
+    left, held = slice(0, 2000), slice(2000, None)
     plainly, moved = (
         DistributionDecision(cost, plain(), calibrate=calibrate).fit(
             X[left], sales[left], censored=(demand > stock)[left]
