@@ -12,6 +12,7 @@ import random
 import subprocess
 import sys
 import threading
+import zipfile
 from functools import partial
 
 import numpy as np
@@ -22,6 +23,7 @@ from unmet.cli.main import run
 from unmet.errors import FileFailure, InvalidInput, UnmetError
 from unmet.files import write_content
 from unmet.planning import read_table
+from unmet.tables.dialect import Dialect, as_bytes
 from unmet.tables.reading import read_file, write_excel
 
 pytest.importorskip("skops")
@@ -206,3 +208,26 @@ def test_a_folder_that_is_read_only(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(FileFailure, match=r"cannot be written: Permission denied\.$"):
         write_content(tmp_path / "a", b"x")
+
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1+1", "＝1+1", "-", "-5", "tea"]
+
+
+def test_text_is_no_formula_in_a_spreadsheet(tmp_path):
+    rows = pl.DataFrame({"item": FORMULAS, "=name": -1.5, "sold": range(-4, 5)})
+    raw = as_bytes(rows, Dialect()).decode()
+    lines = raw.splitlines()
+    assert lines[0] == "item,'=name,sold"
+    assert [line[:2] for line in lines[1:7]] == ["'=", "'+", "'-", "'@", "'\t", "'＝"]
+    # numbers stay numbers, and signs alone do nothing
+    assert lines[7:] == ["-,-1.5,2", "-5,-1.5,3", "tea,-1.5,4"]
+    (tmp_path / "a.csv").write_text(raw, encoding="utf-8")
+    back = read_table(tmp_path / "a.csv", text=["item"])
+    assert back["item"].to_list() == [each.strip() for each in FORMULAS]
+    assert back.columns == rows.columns
+    write_excel(rows, tmp_path / "a.xlsx")
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
+        sheets = [book.read(name) for name in book.namelist() if "worksheets/" in name]
+    assert sheets
+    assert all(b"<f>" not in sheet for sheet in sheets)
+    assert read_table(tmp_path / "a.xlsx", text=["item"])["item"].to_list()[0] == "=1+1"

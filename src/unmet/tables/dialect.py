@@ -114,6 +114,7 @@ def read_text(
     )
     # polars leaves quotes inside of a quoted name doubled
     cells = cells.rename({name: name.strip().replace('""', '"') for name in cells.columns})
+    cells = _unguarded(cells)
     if cells.width > 1:
         cells = cells.filter(~pl.all_horizontal(pl.all().is_null()))
     table, decimal = with_types(cells, text, decimal, str(file))
@@ -423,11 +424,56 @@ def _decimal(
 # --- Back to a file, in the dialect that was read.
 
 
-def as_text(table: polars.DataFrame, dialect: Dialect) -> str:
-    """Give a table as text; numbers have the decimal sign of the dialect."""
+# What spreadsheets take for a formula: these signs, also in full width, in front of anything but a
+# number. A tab or a line end in front is dropped by some of them, and what follows is run.
+_FORMULA = r"^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]"
+_HARMLESS = r"^[+-]?[\d.,]*\d%?$|^[+-]$"
+_GUARDED = rf"^'({_FORMULA[1:]})"
+
+
+def guarded(table: polars.DataFrame) -> polars.DataFrame:
+    """Put an apostrophe in front of text that a spreadsheet would take for a formula.
+
+    Names of columns as well. Numbers stay numbers, also those in columns of text; `read_text` takes
+    the apostrophe away again, so that a series keeps its name on the way there and back.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> guarded(pl.DataFrame({"item": ["=1+1", "-5", "tea"], "sold": [-1, 2, 3]})).rows()
+    [("'=1+1", -1), ('-5', 2), ('tea', 3)]
+    """
     import polars as pl
     import polars.selectors as cs
 
+    words = cs.string() | cs.categorical() | cs.enum()
+    text = words.cast(pl.String)
+    runs = text.str.contains(_FORMULA) & ~text.str.contains(_HARMLESS)
+    table = table.with_columns(pl.when(runs).then("'" + text).otherwise(text).name.keep())
+    wild = [name for name in table.columns if re.match(_FORMULA, name)]
+    return table.rename({name: f"'{name}" for name in wild})
+
+
+def _unguarded(cells: polars.DataFrame) -> polars.DataFrame:
+    """Take away the apostrophes that `guarded` has put."""
+    import polars as pl
+
+    some = cells.select(pl.all().str.starts_with("'").any()).row(0) if cells.width else ()
+    marked = [name for name, any_ in zip(cells.columns, some, strict=True) if any_]
+    cells = cells.with_columns(pl.col(marked).str.replace(_GUARDED, "${1}"))
+    names = {name: re.sub(_GUARDED, r"\1", name) for name in cells.columns}
+    return cells.rename(names) if len(set(names.values())) == len(names) else cells
+
+
+def as_text(table: polars.DataFrame, dialect: Dialect) -> str:
+    """Give a table as text that is safe to open in a spreadsheet (`guarded`).
+
+    Numbers have the decimal sign of the dialect.
+    """
+    import polars as pl
+    import polars.selectors as cs
+
+    table = guarded(table)
     if dialect.decimal == ",":
         numbers = cs.float().cast(pl.String).str.replace(".", ",", literal=True)
         table = table.with_columns(numbers)
