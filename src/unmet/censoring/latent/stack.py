@@ -189,15 +189,24 @@ def fit_members(
 def weigh(members: Sequence[FittedCandidate], share: Array) -> tuple[list[int], Array]:
     """Places of the members that count, heaviest first, and their weights, which sum to one.
 
-    Weights maximise the held-out likelihood.
+    Weights maximise the held-out likelihood, with some rows in advance for plain distributions:
+    without them, decisions with a sell-out rate cost 1.1 ± 0.5% more (`benchmarks/ablation.py`).
     """
     rows = np.array([each.held_out for each in members])
     likelihood = np.exp(rows - rows.max(axis=0))
+    plain = {"normal": 4.0, "root_normal": 2.0, "logistic": 1.0}
+    advance = np.array(
+        [
+            plain.get(each.model.family.name, 0.0) * (each.model.scale == "constant")
+            for each in members
+        ]
+    )
 
     def minus(mixed: Array) -> tuple[float, Array]:
-        """Log-score of the mixture, and its slope; concave."""
+        """Log-score of the mixture with its rows in advance, and its slope; concave."""
         rows = mixed @ likelihood
-        return -float(share @ np.log(rows)), -(likelihood @ (share / rows))
+        score = share @ np.log(rows) + advance @ np.log(mixed)
+        return -float(score), -(likelihood @ (share / rows) + advance / mixed)
 
     found = optimize.minimize(
         minus,
