@@ -361,8 +361,8 @@ def recover(hours: HourlySales, *, busier: bool = False) -> HourlyDemand:
 _STEPS = 5  # of EM; the ranking of days hardly moves after three
 _SOLD = np.array([0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.35, 1.75, 2.5])  # parts of a usual day
 _EDGES = np.array([0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0])
-_MOST = 0.7  # chance to run empty with a sale, at most
-_REFILL = 0.01  # chance to be filled again in an hour; to estimate it changed nothing
+_PARTS = 6  # of the day, each with its own chance to run empty
+_FIRST_CHANCE, _MOST = 0.03, 0.7  # to run empty with a sale, after a usual day's sales; at most
 
 
 def detect_stockouts(
@@ -444,8 +444,9 @@ class _Chain:
         self.shape = flat_shape(self.open, hours.kind)
         self.level = np.ones((n_series, n_days))
         self.phi, self.noise = np.full(n_series, 1.5), np.full(n_series, 8.0)
-        self.chance = 0.03 * _SOLD  # to run empty with a sale, by what was sold so far
+        self.table = _FIRST_CHANCE * np.repeat(_SOLD[None], _PARTS, axis=0)
         self.times = np.ones((n_series, n_days))  # as likely as usual to run empty
+        self.refill = np.full(self.n_hours, 0.01)
         self.start = np.full(n_series, 0.05)
         self._days()
         self._shape_and_level()
@@ -499,14 +500,17 @@ class _Chain:
         """Go forward and backward through the hours of each day."""
         n_series, n_days = self.known.shape
         self.emptied, self.at_risk = np.zeros((n_series, n_days)), np.zeros((n_series, n_days))
-        self.number, self.base = np.zeros(_SOLD.size), np.zeros(_SOLD.size)
+        self.number = np.zeros((_PARTS, _SOLD.size))
+        self.base = np.zeros((_PARTS, _SOLD.size))
+        self.filled, self.empty = np.zeros(self.n_hours), np.zeros(self.n_hours)
         self.out_first = np.zeros(n_series)
+        part_of_day = np.minimum(np.arange(self.n_hours) * _PARTS // self.n_hours, _PARTS - 1)
         for part in blocks_of_series(self.known.shape):
             counts, share, _ = self._block(part)
             level = self.level[part][:, :, None]
             so_far = np.digitize(np.cumsum(counts, axis=2) / np.maximum(level, 1e-9), _EDGES)
             sale = counts > 0
-            usual = self.chance[so_far]
+            usual = self.table[part_of_day, so_far]
             # without a sale a shelf is rarely emptied: spoiled, taken off the shelf
             with_sale = np.clip(usual * self.times[part][:, :, None], 1e-4, _MOST)
             chance = np.where(sale, with_sale, 0.002)
@@ -514,8 +518,8 @@ class _Chain:
             middle = (np.arange(5) + 0.5)[:, None] / 5
             factor = np.asarray(stats.gamma.ppf(middle, self.noise[part]))
             factor = factor / factor.mean(axis=0)
-            stock, emptied = _forward_backward(
-                counts, level * share, chance, self.start[part], factor, self.phi[part]
+            stock, emptied, filled = _forward_backward(
+                counts, level * share, chance, self.refill, self.start[part], factor, self.phi[part]
             )
             known = self.known[part][:, :, None]
             self.stock[part, :, self.first : self.last] = np.where(known, stock, 1.0)
@@ -523,68 +527,80 @@ class _Chain:
             sold_then = (sale & known)[:, :, :-1]
             run_out = np.where(sold_then, emptied[:, :, :-1], 0.0)
             risk = np.where(sold_then, stock[:, :, :-1], 0.0)
-            cell, weighed = so_far[:, :, :-1].ravel(), risk * self.times[part][:, :, None]
-            self.number += np.bincount(cell, run_out.ravel(), _SOLD.size)
-            self.base += np.bincount(cell, weighed.ravel(), _SOLD.size)
+            cell = (part_of_day * _SOLD.size + so_far)[:, :, :-1].ravel()
+            size = self.table.size
+            self.number += np.bincount(cell, run_out.ravel(), size).reshape(self.table.shape)
+            weighed = risk * self.times[part][:, :, None]
+            self.base += np.bincount(cell, weighed.ravel(), size).reshape(self.table.shape)
             self.emptied[part] = run_out.sum(axis=2)
             self.at_risk[part] = (risk * usual[:, :, :-1]).sum(axis=2)
+            self.filled += (filled * known).sum(axis=(0, 1))
+            self.empty += ((1 - stock) * known).sum(axis=(0, 1))
             self.out_first[part] = ((1 - stock[:, :, 0]) * self.known[part]).sum(axis=1)
 
     def learn(self) -> None:
         """Estimate all that the chain needs from what is now likely."""
-        before = self.chance
-        self.chance = _chances(self.number, self.base)
-        risk = self.at_risk * (self.chance.sum() / before.sum())
+        before = self.table
+        self.table = _chances(self.number, self.base)
+        risk = self.at_risk * (self.table.sum() / before.sum())
         weight = weight_of_days(self.known.shape[1], 4.0)
         # of each series, shrunk to all by three stock-outs; of days around, shrunk to the series
         own = (self.emptied.sum(axis=1) + 3.0) / (risk.sum(axis=1) + 3.0)
-        self.times = (self.emptied @ weight + own[:, None]) / (risk @ weight + 1.0)
+        times = (self.emptied @ weight + own[:, None]) / (risk @ weight + 1.0)
         if self.items is not None:
+            expected = risk * times
             others = sum_of_others(self.items, self.emptied)
-            usual = sum_of_others(self.items, risk * self.times)
-            self.times = self.times * np.clip((others + 1.0) / (usual + 1.0), 0.2, 5.0)
+            usual = sum_of_others(self.items, expected)
+            times = times * np.clip((others + 1.0) / (usual + 1.0), 0.2, 5.0)
+        self.times = times
+        self.refill = (self.filled + 100.0) / (self.empty + 10_000.0)  # 1% in an hour, and surely
         self.start = (self.out_first + 1.0) / (self.known.sum(axis=1) + 20.0)
         self._days()
         self._shape_and_level()
 
 
 def _chances(number: Array, base: Array) -> Array:
-    """Chance to run empty with a sale, by what was sold so far.
+    """Chance to run empty with a sale, by part of the day and by what was sold so far.
 
-    ``log chance = intercept + slope · log(sold so far / level)``, slope ≥ 0: a Poisson regression
-    on sums, the slope shrunk to 1.
+    ``log chance = part + slope · log(sold so far / level)``, slope ≥ 0: a Poisson regression on
+    a table of sums, each part shrunk to the mean of all and the slope to 1.
     """
     place = np.log(_SOLD)
 
     def objective(parameters: Array) -> tuple[float, Array]:
-        intercept, slope = parameters
-        log = intercept + slope * place
+        parts, slope = parameters[:-1], parameters[-1]
+        log = parts[:, None] + slope * place
         mean = base * np.exp(log)
-        value = (mean - number * log).sum() + 25.0 * (slope - 1.0) ** 2
+        apart = parts - parts.mean()
+        value = (mean - number * log).sum()
+        value += 5.0 * (apart**2).sum() + 25.0 * (slope - 1.0) ** 2
         error = mean - number
-        return value, np.array([error.sum(), (error * place).sum() + 50.0 * (slope - 1.0)])
+        gradient = error.sum(axis=1) + 10.0 * apart
+        steeper = (error * place).sum() + 50.0 * (slope - 1.0)
+        return float(value), np.append(gradient, steeper)
 
-    start, limits = [np.log(0.03), 1.0], [(-9.0, -0.3), (0.0, 3.0)]
-    intercept, slope = optimize.minimize(
-        objective, start, jac=True, bounds=limits, method="L-BFGS-B"
-    ).x
-    return np.asarray(np.minimum(np.exp(intercept + slope * place), _MOST))
+    start = np.append(np.full(_PARTS, np.log(_FIRST_CHANCE)), 1.0)
+    limits = [(-9.0, -0.3)] * _PARTS + [(0.0, 3.0)]
+    best = optimize.minimize(objective, start, jac=True, bounds=limits, method="L-BFGS-B").x
+    return np.asarray(np.minimum(np.exp(best[:-1, None] + best[-1] * place), _MOST))
 
 
 def _forward_backward(
     counts: Array,
     rate: Array,
     chance: Array,
+    refill: Array,
     start: Array,
     factor: Array,
     phi: Array,
-) -> tuple[Array, Array]:
-    """Probability of stock in each hour, and of running empty after it.
+) -> tuple[Array, Array, Array]:
+    """Probability of stock in each hour, of running empty after it, and of being filled after it.
 
     Parameters
     ----------
     counts, rate, chance : ndarray of shape (n_series, n_days, n_hours)
         Units sold; units expected with stock at the usual level; chance to be empty after the hour.
+    refill : ndarray of shape (n_hours,)
     start : ndarray of shape (n_series,)
         Chance to open with an empty shelf.
     factor : ndarray of shape (n_nodes, n_series)
@@ -594,9 +610,9 @@ def _forward_backward(
 
     Returns
     -------
-    stock, emptied : ndarray of shape (n_series, n_days, n_hours)
+    stock, emptied, filled : ndarray of shape (n_series, n_days, n_hours)
     """
-    n_hours, back = counts.shape[2], _REFILL
+    n_hours = counts.shape[2]
     positive = counts > 0
     many = counts[positive]
     constant = gammaln(many + 1)
@@ -627,32 +643,38 @@ def _forward_backward(
         ahead[0] = first / total
         for hour in range(1, n_hours):
             had, gone = ahead[hour - 1], chance[:, :, hour - 1]
+            back = refill[hour - 1]
             full = (had * (1 - gone) + (1 - had) * back) * with_stock[:, :, hour]
             none = (had * gone + (1 - had) * (1 - back)) * with_none[:, :, hour]
             total = full + none
             log_sum = log_sum + np.log(total)
             ahead[hour] = full / total
         stock, emptied = np.empty(counts.shape), np.zeros(counts.shape)
+        filled = np.zeros(counts.shape)
         stock[:, :, -1] = ahead[-1]
         later_full, later_none = np.ones(counts.shape[:2]), np.ones(counts.shape[:2])
         for hour in range(n_hours - 2, -1, -1):
-            had, gone = ahead[hour], chance[:, :, hour]
+            had, gone, back = ahead[hour], chance[:, :, hour], refill[hour]
             to_full = with_stock[:, :, hour + 1] * later_full
             to_none = with_none[:, :, hour + 1] * later_none
+            ran_out = had * gone * to_none
+            came_back = (1 - had) * back * to_full
+            total = ran_out + came_back + had * (1 - gone) * to_full
+            total = total + (1 - had) * (1 - back) * to_none
+            emptied[:, :, hour], filled[:, :, hour] = ran_out / total, came_back / total
             from_full = (1 - gone) * to_full + gone * to_none
             from_none = back * to_full + (1 - back) * to_none
-            emptied[:, :, hour] = had * gone * to_none / (had * from_full + (1 - had) * from_none)
             largest = np.maximum(from_full, from_none)
             later_full, later_none = from_full / largest, from_none / largest
             weighed = had * later_full
             stock[:, :, hour] = weighed / (weighed + (1 - had) * later_none)
         likelihood.append(log_sum)
-        parts.append((stock, emptied))
+        parts.append((stock, emptied, filled))
     logs = np.array(likelihood)
     weight = np.exp(logs - logs.max(axis=0))
     weight /= weight.sum(axis=0)
-    stock, emptied = (
+    stock, emptied, filled = (
         np.einsum("ksd,ksdh->sdh", weight, np.array([each[which] for each in parts]))
-        for which in range(2)
+        for which in range(3)
     )
-    return stock, emptied
+    return stock, emptied, filled
