@@ -84,7 +84,9 @@ def main():
         ("flags of hours", sales, known),
         ("demand itself", demand, None),
     ):
-        plan = OrderPlan(horizon=WEEK, cost=Newsvendor(4, 1), model="linear")
+        # a rate of 0 takes sales for demand; without it a plan asks the sales themselves
+        rate = 0.0 if told is None else None
+        plan = OrderPlan(horizon=WEEK, cost=Newsvendor(4, 1), sellout_rate=rate, model="linear")
         plan.fit(daily(table), hours=told)
         items = pl.DataFrame({"item": ITEMS, "place": range(len(ITEMS))})
         sheet = plan.orders().join(items, on="item").sort("place", "date")

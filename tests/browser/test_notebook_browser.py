@@ -45,7 +45,7 @@ def shown():
     yield linear.set_params(band=LatentBand(families=EVIL))
     yield BoostedDecision(cost, max_iter=2, categorical_features=[EVIL[3]]).fit(X, s)
     yield GroupedDecision(LinearDecision(cost), EVIL[3], min_rows=5, random_state=0)
-    yield plan_from_options(EVIL[0], features=EVIL, underage=3, overage=1)
+    yield plan_from_options(EVIL[0], features=EVIL[1:], underage=3, overage=1)
     plan = OrderPlan(
         schema=Schema(date=EVIL[0], series=[EVIL[1]], sales=EVIL[2]),
         model="seasonal",

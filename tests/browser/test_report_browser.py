@@ -148,7 +148,7 @@ def evil_table(n_days=40):
 SERVICE = ("--service-level", ".8", "--series", EVIL[0], "--date", "date", "--sales", "sold")
 REPORTS = {
     "plan": ("plan", "sales.csv", *SERVICE, "--model", "seasonal"),
-    "replenishment": ("plan", "sales.csv", *SERVICE, "--on-hand", "left"),
+    "replenishment": ("replenish", "sales.csv", *SERVICE, "--on-hand", "left"),
     "fit": (
         *("fit", "sales.csv", "--observed", "sold", "--features", f"{EVIL[0]},{EVIL[1]}"),
         *("--date", "date", "--series", EVIL[0], "--underage", "3", "--overage", "1"),

@@ -52,8 +52,8 @@ def test_a_port_in_use(served):
     assert not served
 
 
-@pytest.mark.parametrize("package", ["streamlit", "plotly"])
-def test_a_missing_package(served, monkeypatch, package):
+def test_a_missing_package(served, monkeypatch):
+    package = "streamlit"
     monkeypatch.setattr(
         command,
         "find_spec",

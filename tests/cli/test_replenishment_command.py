@@ -60,7 +60,7 @@ def test_one_order_for_each_series(folder, capsys):
     assert levels.columns == ["item", "reorder_point", "order_up_to", "minimum", "lot"]
     assert pl.read_csv("s.csv").height == 9
     page = (folder / "r.html").read_text(encoding="utf-8")
-    assert "stock to come" in page
+    assert "Stock to come" in page
     for file in ("orders.csv", "levels.csv", "s.csv", "r.html"):
         assert f"wrote {file}" in shown.err
 

@@ -50,7 +50,10 @@ def test_constructor_parameters(parameters, sentence):
 
 
 def test_pairs_that_do_not_fit():
-    sentence = "CustomPricing has no parameter underage per row; it has underprice and overprice."
+    sentence = (
+        "CustomPricing has no parameter underage per row; it has underprice and overprice: "
+        "give arrays when it is made."
+    )
     _refused(Unsupported, sentence, NeuralDecision(CustomPricing(3, 1)), X, S, underage=S)
     with pytest.raises(InvalidInput, match="PreventiveReplacement"):
         NeuralDecision(PreventiveReplacement(planned=1, failure=5), Band(1, 2)).fit(X, S)

@@ -46,7 +46,7 @@ def test_tiers_by_row_travel_with_their_rows(shop):
     some = LinearDecision(cost).fit(train.features, train.sales, sample_weight=weight)
     rest = LinearDecision(cost.take(kept)).fit(train.features[kept], train.sales[kept])
     assert some.solution_.objective == pytest.approx(rest.solution_.objective, rel=1e-8)
-    with pytest.raises(Unsupported, match=r"^TieredCost cannot take one overage per row"):
+    with pytest.raises(Unsupported, match=r"^TieredCost has no parameter overage per row"):
         LinearDecision(COST).fit(train.features, train.sales, overage=np.ones(n_rows))
 
 

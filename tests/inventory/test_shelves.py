@@ -94,7 +94,7 @@ def test_backorders_are_served_before_anybody_else():
         ({"shelf_life": 0}, "shelf_life must be whole periods from 1 to 366, got 0."),
         ({"unmet": "ignored"}, "unmet must be 'lost' or 'backordered', got 'ignored'."),
         ({"shortage": 0}, "shortage must be"),
-        ({"holding": -1}, "holding must be"),
+        ({"holding": -1, "shortage": 1}, "holding must be"),
         (
             {"lead_time": [[1]]},
             "lead_time must be a number or a 1-D array of numbers, got shape (1, 1).",

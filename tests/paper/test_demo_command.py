@@ -182,10 +182,10 @@ def test_wrong_uses(words, culprit, tmp_path, capsys, monkeypatch):
 
 
 def test_the_figure_shows_costs_and_shares(outcomes):
-    left, right = demo_run.draw_outcomes(outcomes).axes
-    costs = {line.get_label(): list(line.get_ydata()) for line in left.lines}
-    assert list(costs) == [words for words, _ in demo_run.METHODS.values()]
-    assert costs["IEO: no band"] == [find(outcomes, "ieo", level)["cost"] for level in LEVELS]
+    left, right = demo_run.draw_outcomes(outcomes).spec["datasets"].values()
+    assert {row["s"] for row in left} >= {words for words, _ in demo_run.METHODS.values()}
+    ieo = [row["y"] for row in left if row["s"] == "IEO: no band" and "y2" not in row]
+    assert ieo == pytest.approx([find(outcomes, "ieo", level)["cost"] for level in LEVELS])
     # no share at the lowest level, where there is no gap
-    (latent,) = [line for line in right.lines if line.get_label() == "LatentBand"]
-    assert list(latent.get_xdata()) == LEVELS[1:]
+    drawn = [row["x"] for row in right if row["s"] == "LatentBand" and row.get("y") is not None]
+    assert drawn == LEVELS[1:]

@@ -324,6 +324,7 @@ class BoostedDecision(DecisionModel):
         -------
         ndarray of shape (n_rows,)
         """
+        check_is_fitted(self, "trees_")
         found = self.trees_.predict(self._read(X), _threads(self.n_jobs))
         return np.maximum(found, self.least_)
 

@@ -122,6 +122,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(words, sentence, capsys, tmp_
     folder = tmp_path / "out"
     assert run(["bounds", "--output", str(folder), *words]) == 2
     printed = capsys.readouterr()
-    assert printed.err == f"unmet: {sentence}\n"
+    name, *rest = sentence.split(" ")
+    assert printed.err == f"unmet: --{name.replace('_', '-')} {' '.join(rest)}\n"
     assert printed.out == ""
     assert not folder.exists()
