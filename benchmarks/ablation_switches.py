@@ -1,0 +1,347 @@
+"""The switches of `ablation.py`: what each replaces, and how.
+
+A target is "package:name" or "package:Class.name"; the name is looked for in all modules of the
+package, so that a file may be renamed. A change is a function of what the name stands for. A target
+that is no longer there is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+Change = Callable[[Any], Any]
+CANDIDATES = ("seasonal", "linear", "distribution", "neural", "boosted", "blend")
+NOISY = ("flags", "rate", "plan")
+"""Scenarios in which other folds or draws give other decisions."""
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One thing that is switched off.
+
+    Attributes
+    ----------
+    name, part : str
+    groups : tuple of str
+        Groups of scenarios that it can touch.
+    changes : dict
+        From targets to what is done to them.
+    lines : int
+        Lines of code that it would free, roughly.
+    candidates : tuple of str
+        Instead of changes: models that a plan may still choose from.
+    """
+
+    name: str
+    part: str
+    groups: tuple[str, ...]
+    changes: dict[str, Change] = field(default_factory=dict)
+    lines: int = 0
+    candidates: tuple[str, ...] = ()
+
+
+# --- changes --------------------------------------------------------------------------------------
+
+
+def to(value: Any) -> Change:
+    """Another value."""
+    return lambda original: value
+
+
+def gives(value: Any) -> Change:
+    """A function that always gives a value."""
+    return lambda original: lambda *given, **words: value
+
+
+def without(*names: str) -> Change:
+    """A function that gives families, or policies, without some."""
+
+    def change(original: Any) -> Any:
+        def some(*given: Any, **words: Any) -> Any:
+            found = original(*given, **words)
+            kept = [each for each in found if getattr(each, "name", each) not in names]
+            return type(found)(kept or found)
+
+        return some
+
+    return change
+
+
+def checks_without(part: str) -> Change:
+    """Robustness checks but those whose name contains a part."""
+
+    def change(original: Any) -> Any:
+        return lambda *given: [each for each in original(*given) if part not in each.name]
+
+    return change
+
+
+def equal_weights(original: Any) -> Any:
+    def weigh(members: Any) -> Any:
+        order = tuple(sorted(members, key=lambda each: -(each.score or -np.inf)))
+        share = np.full(len(order), 1.0 / len(order))
+        return replace(original(members), members=order, weights=share)
+
+    return weigh
+
+
+def best_alone(original: Any) -> Any:
+    def weigh(members: Any) -> Any:
+        best = max(members, key=lambda each: each.score or -np.inf)
+        return replace(original(members), members=(best,), weights=np.ones(1))
+
+    return weigh
+
+
+def columns_without(*names: str) -> Change:
+    """Features of a history without some."""
+
+    def change(original: Any) -> Any:
+        def rows(self: Any, *given: Any) -> Any:
+            features, level = original(self, *given)
+            kept = [place for place, each in enumerate(self.names_) if each not in names]
+            self.names_ = tuple(self.names_[place] for place in kept)
+            self.categories_ = tuple(each for each in self.categories_ if each in self.names_)
+            return np.ascontiguousarray(features[:, kept]), level
+
+        return rows
+
+    return change
+
+
+def equal_rows(original: Any) -> Any:
+    def views(self: Any, *given: Any) -> None:
+        original(self, *given)
+        self.weight = np.ones_like(self.weight)
+
+    return views
+
+
+def nearest_lot(original: Any) -> Any:
+    def lots(self: Any, decided: Any, *given: Any) -> Any:
+        step = self.lot_
+        if step is None:
+            return np.maximum(decided, 0.0)
+        return np.maximum(np.ceil(np.round(decided / step, 6) - 0.5) * step, 0.0)
+
+    return lots
+
+
+def forecasts_without(*names: str) -> Change:
+    def change(original: Any) -> Any:
+        def held_out(*given: Any) -> Any:
+            expected, *rest = original(*given)
+            kept = {name: each for name, each in expected.items() if name not in names}
+            return kept, *rest
+
+        return held_out
+
+    return change
+
+
+def no_rule(original: Any) -> Any:
+    def look(self: Any, sample: Any, *given: Any) -> Any:
+        self.order_rule_ = None
+        return sample
+
+    return look
+
+
+# --- the tables -----------------------------------------------------------------------------------
+
+KNOWN = ("flags", "rate")
+NOTHING = ("nothing", "family named")
+FALSE_ALARMS = ("wrong family named", "whole numbers")
+
+
+def constant(package: str, **values: Any) -> dict[str, Change]:
+    return {f"{package}:{name}": to(value) for name, value in values.items()}
+
+
+def censoring() -> list[Switch]:
+    """The latent model: flags or a rate known; nothing known; dates; bends."""
+    tuned = "censoring"
+    stack = [
+        ("stack (candidate selection instead)", {f"{tuned}:_to_stack": gives([])}, 221),
+        (
+            "all families of the stack but normal",
+            {
+                f"{tuned}:plain_families": without(
+                    "root_normal", "lognormal", "logistic", "gumbel", "weibull"
+                )
+            },
+            0,
+        ),
+        (
+            "all but normal, logistic, lognormal",
+            {f"{tuned}:plain_families": without("root_normal", "gumbel", "weibull")},
+            0,
+        ),
+        ("weights of the stack (equal)", {f"{tuned}:weigh": equal_weights}, 26),
+        ("mixing (best member alone)", {f"{tuned}:weigh": best_alone}, 26),
+        ("ridge", constant(tuned, RIDGES=(1e-6,)), 0),
+        ("search of the ridge (10)", constant(tuned, RIDGES=(10.0,)), 0),
+        ("fine search of the ridge (1, 10, 100)", constant(tuned, RIDGES=(1.0, 10.0, 100.0)), 0),
+        ("rows in advance for plain families (PLAIN)", constant(tuned, PLAIN={}), 0),
+        (
+            "both: varying scale, heavy tails",
+            {f"{tuned}:_varying_scale": gives(None), **constant(tuned, ROWS_FOR_TAILS=10**9)},
+            38,
+        ),
+        ("profile of the rate (constant odds)", constant(tuned, PROFILE_KNEE=1e-9), 0),
+    ]
+    line = [
+        ("blend with the distribution (0)", constant(tuned, BLEND=0.0), 0),
+        ("blend with sales (1)", constant(tuned, BLEND=1.0), 0),
+        ("bound of ε (CENSORED_MORE_OFTEN)", constant(tuned, CENSORED_MORE_OFTEN=1e9), 0),
+    ]
+    checks = [
+        ("all robustness checks", {f"{tuned}:robustness_check": gives([])}, 51),
+        ("check: halves of time", {f"{tuned}:robustness_check": checks_without("half")}, 0),
+        ("check: trimmed tails", {f"{tuned}:robustness_check": checks_without("tails")}, 0),
+        (
+            "check: a location that may bend",
+            {f"{tuned}:robustness_check": checks_without("bend")},
+            12,
+        ),
+        ("misfit", {f"{tuned}:misfit": gives(False)}, 3),
+        ("INCREDIBLE (1)", constant(tuned, INCREDIBLE=1.0), 0),
+    ]
+    nothing = [
+        *checks,
+        ("any smooth distribution (sharper)", {f"{tuned}:sharper": gives(True)}, 0),
+        ("power", {f"{tuned}:power": gives(())}, 79),
+        ("power, taken to be none", {f"{tuned}:power": gives(((0.1, 0.0), (0.25, 0.0)))}, 79),
+        ("order plane", {f"{tuned}:find_order_plane": gives(None)}, 82),
+        (
+            "orders that are sometimes ample (mixture)",
+            {f"{tuned}:read_policies": without("mixture")},
+            0,
+        ),
+        ("three starts (the first)", constant(tuned, STARTS=((0.5, 0.0, 0.3),)), 0),
+        ("scale that varies", {f"{tuned}:_scale_pattern": gives("constant")}, 37),
+        (
+            "negative binomial (counts)",
+            {f"{tuned}:read_families": without("negative_binomial")},
+            300,
+        ),
+        (
+            "all families but normal, logistic, lognormal, gamma, counts",
+            {
+                f"{tuned}:read_families": without(
+                    "student", "laplace", "skewed", "gumbel", "weibull"
+                )
+            },
+            60,
+        ),
+        (
+            "least censoring of those that tie (best)",
+            {f"{tuned}:choose": lambda original: lambda ranked, *given, **words: ranked[0]},
+            20,
+        ),
+    ]
+    dates = [("order rule", {f"{tuned}:LatentBand._with_order_rule": no_rule}, 371)]
+    bends = [
+        ("trees that stand for the features", {f"{tuned}:looks_for_bends": gives(False)}, 188),
+        ("trees of the spread", constant(tuned, MAX_SPREAD_TREES=0), 0),
+        ("ties of rows with the same features", {f"{tuned}:find_ties": gives(None)}, 54),
+    ]
+    found = [Switch(name, "flags or a rate", KNOWN, *rest) for name, *rest in stack]
+    lines = ("flags, linear", "rate, linear")
+    found += [Switch(name, "flags or a rate, linear model", lines, *rest) for name, *rest in line]
+    found += [Switch(name, "nothing known", NOTHING, *rest) for name, *rest in nothing]
+    found += [
+        Switch(f"{name}, false alarms", "false alarms", FALSE_ALARMS, *rest)
+        for name, *rest in checks
+    ]
+    found += [Switch(name, "dates known", ("dates",), *rest) for name, *rest in dates]
+    found += [Switch(name, "demand that bends", ("bends",), *rest) for name, *rest in bends]
+    return found
+
+
+def planning() -> list[Switch]:
+    """Plans of orders, and a shop that lives by them."""
+    groups = ("choice, flags", "choice, nothing")
+    found = [
+        Switch(f"candidate: {name}", "choice of the model", groups, candidates=kept)
+        for name in CANDIDATES
+        if (kept := tuple(each for each in CANDIDATES if each != name))
+    ]
+    found += [
+        Switch(f"all candidates but {name}", "choice of the model", groups, candidates=(name,))
+        for name in CANDIDATES
+    ]
+    training, history = "planning:TrainingSet", "planning:History.rows"
+    plan = [
+        ("imputation of sold-out days", {f"{training}._impute": gives(None)}, 37),
+        ("VIEWS (1)", constant("planning", VIEWS=1), 0),
+        ("a spread for each volume (_VOLUMES 1)", constant("planning.panel_models", _VOLUMES=1), 0),
+        ("weights by level", {f"{training}._views": equal_rows}, 0),
+        ("shrinkage to similar series (DRAWN 0)", constant("planning", DRAWN=1e-6), 0),
+        ("lots the cheaper way (nearest)", {"planning:OrderPlan._lots": nearest_lot}, 25),
+        (
+            "features: rolling quantiles",
+            {history: columns_without("quantile 0.5", "quantile 0.75", "quantile 0.9")},
+            16,
+        ),
+        (
+            "features: zeros, age, days seen, sold out, level",
+            {history: columns_without("zeros", "age", "days seen", "sold out", "level")},
+            0,
+        ),
+        (
+            "features: earlier years",
+            {
+                history: columns_without(
+                    "a year ago", "years ago", "years ago of similar", "years ago of all"
+                )
+            },
+            28,
+        ),
+    ]
+    shop = [
+        *(
+            (
+                f"forecast: {name}",
+                {"planning.demand_forecast:_held_out": forecasts_without(name)},
+                0,
+            )
+            for name in ("usual", "level", "linear", "boosted", "blend")
+        ),
+        ("imputation of sold-out days", {f"{training}._impute": gives(None)}, 37),
+        ("shape of the distribution", constant("inventory.paths", _DRAWN=1e9), 0),
+        ("shape by volume (_GROUPS 1)", constant("inventory.paths", _GROUPS=1), 0),
+    ]
+    found += [Switch(name, "plan", ("plan",), *rest) for name, *rest in plan]
+    found += [Switch(f"shop: {name}", "shop", ("shop",), *rest) for name, *rest in shop]
+    return found
+
+
+def hours() -> list[Switch]:
+    """Hours of sales."""
+    package = "censoring.hours"
+    table = [
+        ("hours: five steps of EM (2)", constant(package, _STEPS=2), 0),
+        ("hours: levels of a day (1)", constant(package, _NODES=1), 4),
+        ("hours: levels of a day (3)", constant(package, _NODES=3), 0),
+        ("hours: slack of the dispersion", constant(package, _SLACK=1.0), 0),
+        ("hours: parts of the day", constant(package, _PARTS=1), 0),
+        ("hours: same item in other shops", {f"{package}:_narrowest": gives(None)}, 4),
+        ("hours: sale in an empty hour (_LEAK)", constant(package, _LEAK=1e-6), 0),
+        ("hours: empty without a sale (_UNSOLD)", constant(package, _UNSOLD=1e-9), 0),
+        ("hours: most noise of a day", constant(package, _MAX_NOISE=1e9), 0),
+        ("hours: least stock", constant(package, _LEAST_STOCK=1e-6), 0),
+        ("hours: a series runs empty more often", constant(package, _OF_SERIES=1e9), 0),
+        ("hours: days around that ran empty", constant(package, _OF_DAYS=1e9), 0),
+        ("recovery: second pass", constant(package, _PASSES=1), 0),
+    ]
+    return [Switch(name, "hours", ("hours",), *rest) for name, *rest in table]
+
+
+def switches() -> list[Switch]:
+    """All of them."""
+    return [*censoring(), *planning(), *hours()]
