@@ -40,7 +40,6 @@ from threadpoolctl import threadpool_limits
 from unmet import BoostedDecision, LatentBand, LinearDecision, Newsvendor, OrderPlan
 from unmet.censoring.hours import detect_stockouts, recover
 from unmet.data import load_bakery, load_yaz
-from unmet.evaluation import censored_cost
 from unmet.inventory import SupplyRules
 from unmet.planning import Schema, example
 from unmet.simulate import censor, history_orders, nonlinear_demand, run_shop, store10
@@ -304,11 +303,21 @@ def panel_table(kind: str) -> tuple[pl.DataFrame, list[str], str]:
             pl.col("demand").alias("truth"),
         )
         return table, ["store", "product"], "date"
-    table = pl.read_csv(daily(), try_parse_dates=True).rename({"oos_at_close": "sold_out"})
+    # sales of fresh food are taken for demand, and cut by orders that followed them
+    table = pl.read_csv(daily(), try_parse_dates=True)
     keys = table.select("store_id", "product_id").unique(maintain_order=True)[::3]
     table = table.join(keys, on=keys.columns, how="semi", maintain_order="left")
-    names = ["dt", "store_id", "product_id", "sales", "sold_out", "discount", "holiday_flag"]
-    return table.select(*names, pl.col("sales").alias("truth")), keys.columns, "dt"
+    label = (table["store_id"].cast(str) + "/" + table["product_id"].cast(str)).to_numpy()
+    wanted, dates = table["sales"].to_numpy(), table["dt"].to_numpy()
+    words: dict[str, Any] = {"k": 3, "factor": 1.1, "on": "sales", "round_up": False}
+    sold, censored = censor(wanted, history_orders(wanted, dates, label, **words))
+    table = table.select(
+        *("dt", "store_id", "product_id", "discount", "holiday_flag"),
+        pl.Series("sales", sold),
+        pl.Series("sold_out", censored),
+        pl.col("sales").alias("truth"),
+    )
+    return table, keys.columns, "dt"
 
 
 def planned(kind: str, known: str, back: int, models: tuple[str, ...], seed: int) -> dict[str, Any]:
@@ -328,11 +337,7 @@ def planned(kind: str, known: str, back: int, models: tuple[str, ...], seed: int
         joined = coming.join(orders, on=[*series, date], how="left", maintain_order="left")
         order, asked = (joined[name].cast(pl.Float64).to_numpy() for name in ("order", "truth"))
         some = np.isfinite(order)
-        if kind == "fresh food":  # sold-out days hide the truth: others are weighted for them
-            flags = joined["sold_out"].to_numpy().astype(float)[some]
-            paid[model] = censored_cost(cost, {"": order[some]}, asked[some], flags).cost[""]
-        else:
-            paid[model] = float(np.mean(cost.cost(order[some], asked[some])))
+        paid[model] = float(np.mean(cost.cost(order[some], asked[some])))
         if model == "auto":
             found = {"model": plan.choice_.model, "score": dict(plan.choice_.cost)}
     if "auto" in models:
