@@ -73,7 +73,8 @@ def find(target: str) -> tuple[Any, str] | None:
         return None
     owner = (own or places)[0]
     if not rest:
-        return owner, first
+        used = sum(inspect.getsource(each).count(first) for each in modules(package))
+        return (owner, first) if used > 1 else None  # a number that nobody reads is gone, too
     owner = getattr(owner, first)
     return (owner, rest) if hasattr(owner, rest) else None
 

@@ -8,7 +8,7 @@ that is no longer there is skipped.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -71,30 +71,20 @@ def without(*names: str) -> Change:
     return change
 
 
-def checks_without(part: str) -> Change:
-    """Robustness checks but those whose name contains a part."""
-
-    def change(original: Any) -> Any:
-        return lambda *given: [each for each in original(*given) if part not in each.name]
-
-    return change
+def scores(members: Any) -> list[float]:
+    return [each.score if each.score is not None else -np.inf for each in members]
 
 
 def equal_weights(original: Any) -> Any:
-    def weigh(members: Any) -> Any:
-        order = tuple(sorted(members, key=lambda each: -(each.score or -np.inf)))
-        share = np.full(len(order), 1.0 / len(order))
-        return replace(original(members), members=order, weights=share)
+    def weigh(members: Any, *given: Any) -> Any:
+        order = [int(place) for place in np.argsort(scores(members))[::-1]]
+        return order, np.full(len(order), 1.0 / len(order))
 
     return weigh
 
 
 def best_alone(original: Any) -> Any:
-    def weigh(members: Any) -> Any:
-        best = max(members, key=lambda each: each.score or -np.inf)
-        return replace(original(members), members=(best,), weights=np.ones(1))
-
-    return weigh
+    return lambda members, *given: ([int(np.argmax(scores(members)))], np.ones(1))
 
 
 def columns_without(*names: str) -> Change:
@@ -131,24 +121,19 @@ def nearest_lot(original: Any) -> Any:
     return lots
 
 
-def forecasts_without(*names: str) -> Change:
-    def change(original: Any) -> Any:
-        def held_out(*given: Any) -> Any:
-            expected, *rest = original(*given)
-            kept = {name: each for name, each in expected.items() if name not in names}
-            return kept, *rest
-
-        return held_out
-
-    return change
-
-
 def no_rule(original: Any) -> Any:
-    def look(self: Any, sample: Any, *given: Any) -> Any:
-        self.order_rule_ = None
-        return sample
+    return lambda sample, *given: (sample, None)
 
-    return look
+
+def of_ones(original: Any) -> Any:
+    return lambda *given: np.ones_like(original(*given))
+
+
+def one_chance(original: Any) -> Any:
+    def chances(number: Any, base: Any) -> Any:
+        return np.full_like(original(number, base), number.sum() / max(base.sum(), 1e-9))
+
+    return chances
 
 
 # --- the tables -----------------------------------------------------------------------------------
@@ -186,43 +171,17 @@ def censoring() -> list[Switch]:
         ("ridge", constant(tuned, RIDGES=(1e-6,)), 0),
         ("search of the ridge (10)", constant(tuned, RIDGES=(10.0,)), 0),
         ("fine search of the ridge (1, 10, 100)", constant(tuned, RIDGES=(1.0, 10.0, 100.0)), 0),
-        ("rows in advance for plain families (PLAIN)", constant(tuned, PLAIN={}), 0),
-        (
-            "both: varying scale, heavy tails",
-            {f"{tuned}:_varying_scale": gives(None), **constant(tuned, ROWS_FOR_TAILS=10**9)},
-            38,
-        ),
-        ("profile of the rate (constant odds)", constant(tuned, PROFILE_KNEE=1e-9), 0),
-    ]
-    line = [
-        ("blend with the distribution (0)", constant(tuned, BLEND=0.0), 0),
-        ("blend with sales (1)", constant(tuned, BLEND=1.0), 0),
-        ("bound of ε (CENSORED_MORE_OFTEN)", constant(tuned, CENSORED_MORE_OFTEN=1e9), 0),
-    ]
-    checks = [
-        ("all robustness checks", {f"{tuned}:robustness_check": gives([])}, 51),
-        ("check: halves of time", {f"{tuned}:robustness_check": checks_without("half")}, 0),
-        ("check: trimmed tails", {f"{tuned}:robustness_check": checks_without("tails")}, 0),
-        (
-            "check: a location that may bend",
-            {f"{tuned}:robustness_check": checks_without("bend")},
-            12,
-        ),
-        ("misfit", {f"{tuned}:misfit": gives(False)}, 3),
-        ("INCREDIBLE (1)", constant(tuned, INCREDIBLE=1.0), 0),
+        ("scale that varies, in the stack", {f"{tuned}:_varying_scale": gives(None)}, 22),
     ]
     nothing = [
-        *checks,
+        ("misfit", {f"{tuned}:misfit": gives(False)}, 3),
         ("any smooth distribution (sharper)", {f"{tuned}:sharper": gives(True)}, 0),
-        ("power", {f"{tuned}:power": gives(())}, 79),
-        ("power, taken to be none", {f"{tuned}:power": gives(((0.1, 0.0), (0.25, 0.0)))}, 79),
         ("order plane", {f"{tuned}:find_order_plane": gives(None)}, 82),
         (
             "orders that are sometimes ample (mixture)",
             {f"{tuned}:read_policies": without("mixture")},
             0,
         ),
-        ("three starts (the first)", constant(tuned, STARTS=((0.5, 0.0, 0.3),)), 0),
         ("scale that varies", {f"{tuned}:_scale_pattern": gives("constant")}, 37),
         (
             "negative binomial (counts)",
@@ -244,19 +203,16 @@ def censoring() -> list[Switch]:
             20,
         ),
     ]
-    dates = [("order rule", {f"{tuned}:LatentBand._with_order_rule": no_rule}, 371)]
+    dates = [("order rule", {f"{tuned}:_with_order_rule": no_rule}, 371)]
     bends = [
         ("trees that stand for the features", {f"{tuned}:looks_for_bends": gives(False)}, 188),
-        ("trees of the spread", constant(tuned, MAX_SPREAD_TREES=0), 0),
         ("ties of rows with the same features", {f"{tuned}:find_ties": gives(None)}, 54),
     ]
     found = [Switch(name, "flags or a rate", KNOWN, *rest) for name, *rest in stack]
-    lines = ("flags, linear", "rate, linear")
-    found += [Switch(name, "flags or a rate, linear model", lines, *rest) for name, *rest in line]
     found += [Switch(name, "nothing known", NOTHING, *rest) for name, *rest in nothing]
     found += [
         Switch(f"{name}, false alarms", "false alarms", FALSE_ALARMS, *rest)
-        for name, *rest in checks
+        for name, *rest in nothing[:2]
     ]
     found += [Switch(name, "dates known", ("dates",), *rest) for name, *rest in dates]
     found += [Switch(name, "demand that bends", ("bends",), *rest) for name, *rest in bends]
@@ -278,8 +234,6 @@ def planning() -> list[Switch]:
     training, history = "planning:TrainingSet", "planning:History.rows"
     plan = [
         ("imputation of sold-out days", {f"{training}._impute": gives(None)}, 37),
-        ("VIEWS (1)", constant("planning", VIEWS=1), 0),
-        ("a spread for each volume (_VOLUMES 1)", constant("planning.panel_models", _VOLUMES=1), 0),
         ("weights by level", {f"{training}._views": equal_rows}, 0),
         ("shrinkage to similar series (DRAWN 0)", constant("planning", DRAWN=1e-6), 0),
         ("lots the cheaper way (nearest)", {"planning:OrderPlan._lots": nearest_lot}, 25),
@@ -304,17 +258,10 @@ def planning() -> list[Switch]:
         ),
     ]
     shop = [
-        *(
-            (
-                f"forecast: {name}",
-                {"planning.demand_forecast:_held_out": forecasts_without(name)},
-                0,
-            )
-            for name in ("usual", "level", "linear", "boosted", "blend")
-        ),
         ("imputation of sold-out days", {f"{training}._impute": gives(None)}, 37),
-        ("shape of the distribution", constant("inventory.paths", _DRAWN=1e9), 0),
-        ("shape by volume (_GROUPS 1)", constant("inventory.paths", _GROUPS=1), 0),
+        ("spread: own factor of each series", {"inventory:_factors": of_ones}, 14),
+        ("spread: growth over the horizon", {"inventory:_growth": of_ones}, 10),
+        ("spread: dependence of periods", {"inventory:_dependence": gives((0.0, 0.0))}, 30),
     ]
     found += [Switch(name, "plan", ("plan",), *rest) for name, *rest in plan]
     found += [Switch(f"shop: {name}", "shop", ("shop",), *rest) for name, *rest in shop]
@@ -326,18 +273,9 @@ def hours() -> list[Switch]:
     package = "censoring.hours"
     table = [
         ("hours: five steps of EM (2)", constant(package, _STEPS=2), 0),
-        ("hours: levels of a day (1)", constant(package, _NODES=1), 4),
-        ("hours: levels of a day (3)", constant(package, _NODES=3), 0),
-        ("hours: slack of the dispersion", constant(package, _SLACK=1.0), 0),
         ("hours: parts of the day", constant(package, _PARTS=1), 0),
-        ("hours: same item in other shops", {f"{package}:_narrowest": gives(None)}, 4),
-        ("hours: sale in an empty hour (_LEAK)", constant(package, _LEAK=1e-6), 0),
-        ("hours: empty without a sale (_UNSOLD)", constant(package, _UNSOLD=1e-9), 0),
-        ("hours: most noise of a day", constant(package, _MAX_NOISE=1e9), 0),
-        ("hours: least stock", constant(package, _LEAST_STOCK=1e-6), 0),
-        ("hours: a series runs empty more often", constant(package, _OF_SERIES=1e9), 0),
-        ("hours: days around that ran empty", constant(package, _OF_DAYS=1e9), 0),
-        ("recovery: second pass", constant(package, _PASSES=1), 0),
+        ("hours: chance by what was sold so far", {f"{package}:_chances": one_chance}, 17),
+        ("levels: effect of the day on groups", {f"{package}:group_effect": of_ones}, 3),
     ]
     return [Switch(name, "hours", ("hours",), *rest) for name, *rest in table]
 
