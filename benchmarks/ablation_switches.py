@@ -273,7 +273,6 @@ def hours() -> list[Switch]:
     package = "censoring.hours"
     table = [
         ("hours: five steps of EM (2)", constant(package, _STEPS=2), 0),
-        ("hours: parts of the day", constant(package, _PARTS=1), 0),
         ("hours: chance by what was sold so far", {f"{package}:_chances": one_chance}, 17),
         ("levels: effect of the day on groups", {f"{package}:group_effect": of_ones}, 3),
     ]
