@@ -129,9 +129,9 @@ def fresh(path: Path, n_weeks: int) -> list[str]:
     own = shared | {"by": ["store_id", "product_id"]}
     hand = {
         "unmet fit, pooled, flags": pooled | {"censored_column": "oos_at_close"},
-        "unmet fit, pooled, sales as they are": pooled | {"band": None},
+        "unmet fit, pooled, sales as they are": pooled | {"band": "none"},
         "unmet fit --by series, flags": own | {"censored_column": "oos_at_close"},
-        "unmet fit --by series, sales as they are": own | {"band": None},
+        "unmet fit --by series, sales as they are": own | {"band": "none"},
     }
     decided: dict[str, list] = {}
     rows = []
@@ -206,7 +206,7 @@ def bakery(n_weeks: int) -> list[str]:
             "date": "date",
             "calendar": ["weekday", "month"],
             "by": ["store", "product"],
-            "band": None,
+            "band": "none",
         }
     }
     return true_demand(
