@@ -535,10 +535,12 @@ class PanelModel(BaseEstimator):
         places = [training.history.names_.index(name) for name in training.history.categories_]
         self.model_ = BoostedDecision(
             self.cost,
-            max_iter=TREES,
-            learning_rate=0.05,
+            # means take more and smaller steps: with those of quantiles, a restaurant that
+            # replenishes paid 27% more in the closed loop
+            max_iter=TREES * 4 // 3 if self.of_mean else TREES,
+            learning_rate=0.04 if self.of_mean else 0.05,
             max_leaf_nodes=31 if many else 15,
-            min_samples_leaf=200 if many else 100,
+            min_samples_leaf=200 if many else 60 if self.of_mean else 100,
             max_features=0.3,
             categorical_features=places or None,
             n_jobs=self.n_jobs,
