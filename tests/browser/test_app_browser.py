@@ -116,6 +116,21 @@ def bring(page, name, data):
     )
 
 
+def download(page, button):
+    """Click until the file comes: a click while the page is drawn anew is lost."""
+    from playwright.sync_api import TimeoutError as TooLate
+
+    for patience in (PATIENCE / 4, PATIENCE / 2, PATIENCE):
+        settled(page)
+        try:
+            with page.expect_download(timeout=patience) as taken:
+                page.get_by_role("button", name=button).click()
+            return taken.value
+        except TooLate:
+            continue
+    raise AssertionError(f"{button}: no file came")
+
+
 def take_back(page, name):
     page.get_by_role("button", name=f"Remove {name}").click()
 
@@ -151,9 +166,8 @@ def test_the_service_level_moves_the_orders(page):
     total = float(metric(page, "To order in all").replace(",", ""))
     assert total > float(before.replace(",", ""))
     assert "--service-level 0.91" in page.get_by_test_id("stCode").inner_text()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download orders.csv").click()
-    orders = pl.read_csv(download.value.path())
+    taken = download(page, "Download orders.csv")
+    orders = pl.read_csv(taken.path())
     assert orders.columns[:3] == ["dish", "date", "order"]
     assert orders["order"].sum() == total
 
@@ -194,13 +208,11 @@ def test_stock_that_lasts(page):
     settled(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.set_viewport_size({"width": 1300, "height": 1000})
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download orders.csv").click()
-    orders = pl.read_csv(download.value.path())
+    taken = download(page, "Download orders.csv")
+    orders = pl.read_csv(taken.path())
     assert orders["order"].sum() == total
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download report.html").click()
-    assert "Stock to come" in download.value.path().read_text(encoding="utf-8")
+    taken = download(page, "Download report.html")
+    assert "Stock to come" in taken.path().read_text(encoding="utf-8")
     take_back(page, "shelf.csv")
     page.get_by_role("heading", name="Orders for the coming days").wait_for()
     settled(page)
@@ -230,10 +242,9 @@ def test_a_slider_moves_the_numbers(page):
 
 def test_orders_are_downloaded(page):
     total = float(metric(page, "In all").replace(",", ""))
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download orders.csv").click()
-    assert download.value.suggested_filename == "orders.csv"
-    orders = pl.read_csv(download.value.path())
+    taken = download(page, "Download orders.csv")
+    assert taken.suggested_filename == "orders.csv"
+    orders = pl.read_csv(taken.path())
     assert orders.height == example().coming.height
     assert orders["decision"].sum() == total
     assert (orders["decision"] >= orders["ignoring"]).mean() > 0.9
@@ -241,10 +252,9 @@ def test_orders_are_downloaded(page):
 
 @pytest.mark.slow
 def test_the_report_is_downloaded_and_opens(page, browser, tmp_path):
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download report.html").click()
+    taken = download(page, "Download report.html")
     file = tmp_path / "report.html"
-    download.value.save_as(file)
+    taken.save_as(file)
     tab = browser.new_page()
     tab.goto(file.as_uri())
     assert tab.locator("h1").inner_text() == "Order quantities"
@@ -318,10 +328,9 @@ def test_no_text_of_a_table_becomes_a_script(browser, address, way):
     page.locator("[data-testid=stVegaLiteChart]").first.hover()
     nothing_ran(page, asked)
     if page.get_by_role("button", name="Download report.html").count():
-        with page.expect_download() as download:
-            page.get_by_role("button", name="Download report.html").click()
+        taken = download(page, "Download report.html")
         report = context.new_page()
-        report.set_content(download.value.path().read_text(encoding="utf-8"))
+        report.set_content(taken.path().read_text(encoding="utf-8"))
         report.locator("h1").wait_for()
         nothing_ran(report, asked)
     context.close()
