@@ -315,7 +315,7 @@ def least_squares(problem: Problem) -> Solve:
 
 
 def unmet_exact(problem: Problem) -> Solve:
-    """Prepare this project's exact solver; several levels are one path."""
+    """Prepare this project's exact solver."""
     from unmet import Band, LinearDecision, Newsvendor
 
     band = Band(problem.low, problem.high) if problem.banded else None

@@ -18,17 +18,6 @@ for name, examples in (("few", 15), ("many", 150)):
 settings.load_profile("few")
 
 
-def pytest_addoption(parser):
-    parser.addoption("--lines", action="store_true", help="report lines of unmet not reached")
-
-
-def pytest_configure(config):
-    if config.getoption("--lines"):
-        import covered_lines
-
-        config.pluginmanager.register(covered_lines)
-
-
 @pytest.fixture(scope="module")
 def few_trees():
     """Let plans grow few trees and fit no latent model, for tests that do not ask about these."""

@@ -12,8 +12,9 @@ from unmet import Band, LinearDecision, Newsvendor
 from unmet.costs import PiecewiseLinearCost
 from unmet.costs.hinge import Kinks, Slopes
 from unmet.solvers.exact.highs import solve_highs
+from unmet.solvers.exact.interior_point import Operator, follow_central_path
 from unmet.solvers.exact.solve import solve_exact
-from unmet.solvers.problem import HingeProblem
+from unmet.solvers.problem import HingeProblem, Hinges
 
 COST = Newsvendor(4, 1)
 
@@ -93,19 +94,6 @@ def test_a_flat_optimum_does_not_depend_on_the_order_of_rows(n):
     np.testing.assert_allclose(first, second, atol=1.0)
 
 
-def test_a_path_over_flat_optima_equals_single_fits():
-    generator = rng()
-    X = generator.normal(size=(1500, 6))
-    s = X.sum(axis=1) + generator.normal(size=1500) + 50
-    bands = [Band(0, 1), Band(0, 10), Band(0, 100)]
-    model = LinearDecision(COST)
-    for found, band in zip(model.fit_path(X, s, bands=bands), bands, strict=True):
-        single = LinearDecision(COST, band=band).fit(X, s)
-        assert found.solution_.objective == pytest.approx(single.solution_.objective, rel=1e-8)
-        if single.solution_.objective == 0:
-            np.testing.assert_allclose(found.predict(X), single.predict(X), atol=0.5)
-
-
 def test_elastic_net_with_many_columns_proves_its_answer():
     X = rng().normal(size=(60, 400))
     s = 2 * X[:, :4].sum(axis=1) + rng().normal(size=60)
@@ -127,3 +115,18 @@ def test_three_kinks_a_row():
     )
     problem = HingeProblem(X, kinks)
     assert solve_exact(problem).objective <= solve_highs(problem).objective * (1 + 1e-8)
+
+
+def test_certificate_sees_a_dual_residual_even_on_the_kinks():
+    """All kinks are hit exactly, yet the linear term pulls the decision away without end."""
+    weight = np.full(4, 0.25)
+    hinges = Hinges(np.zeros(4), 0.9 * weight, 0.1 * weight, weight)
+    found = follow_central_path(
+        Operator(np.ones((4, 1))),
+        hinges,
+        np.zeros(1),
+        (0.0, 10.0),
+        linear=np.array([-0.5]),
+        constant=1.0,
+    )
+    assert found.status == "unbounded"

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 from unmet.arrays import Band
 from unmet.costs import TieredCost
 from unmet.solvers.exact.highs import solve_highs
-from unmet.solvers.exact.path import solve_path
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
@@ -59,19 +58,6 @@ def test_many_rows_are_screened(band):
     for _ in range(5):
         other = decision + X @ rng.normal(0, 0.05, 4) + rng.normal(0, 0.05)
         assert cost.loss(other, s, band).mean() > solution.objective
-
-
-def test_a_path_over_tiers():
-    X, s = data(500, 4)
-    costs = [
-        TieredCost((u, 2 * u), (1, 2, 5), underage_breaks=8, overage_breaks=(4, 12))
-        for u in (1, 3, 9)
-    ]
-    for band in BANDS:
-        kinks = [cost.kinks(s, band, 1 / 500) for cost in costs]
-        for each, solution in zip(kinks, solve_path(X, kinks), strict=True):
-            best = solve_highs(HingeProblem(X, each)).objective
-            assert solution.objective == pytest.approx(best, rel=1e-8)
 
 
 amounts = st.integers(0, 6).map(float)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Literal, Self, get_args
 
@@ -40,7 +40,6 @@ from unmet.solvers.descent.minibatch import (
 )
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.least_squares import solve_least_squares
-from unmet.solvers.exact.path import solve_path
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.losses import Units
 from unmet.solvers.problem import HingeProblem, Solution
@@ -119,24 +118,6 @@ class LinearMethod:
         if self.solver == "highs":
             return solve_highs(problem)
         return solve_exact(problem, tolerance=self.tolerance)
-
-    def train_each(self, several: Sequence[Rows]) -> list[Solution]:
-        """Solve several problems on the same features, together where the solver gains by it."""
-        hinges = all(isinstance(rows.cost, HingeCost) for rows in several)
-        if len(several) < 2 or self.solver != "exact" or not hinges:
-            return [self.train(rows) for rows in several]
-        for rows in several:
-            self.check(rows)
-        features = several[0].features
-        ridge, lasso = self.penalties(features.shape[1])
-        return solve_path(
-            features,
-            [rows.kinks() for rows in several],
-            fit_intercept=self.fit_intercept,
-            ridge=ridge,
-            lasso=lasso,
-            tolerance=self.tolerance,
-        )
 
     def penalties(self, size: int) -> tuple[Array | None, Array | None]:
         """Ridge and lasso of each coefficient."""
@@ -361,7 +342,7 @@ class LinearDecision(DecisionModel):
         time: Any = None,
         series: Any = None,
     ) -> list[Self]:
-        """Learn once for each of several costs or bands, each from its neighbour's answer.
+        """Learn once for each of several costs or bands; rows are read once, a rule learns once.
 
         Parameters
         ----------
@@ -370,8 +351,8 @@ class LinearDecision(DecisionModel):
         costs : Cost or iterable of Cost, optional
         bands : Band, rule or None, or an iterable of them, optional
             Taken in pairs; a single one goes with all of the others. What is left out is the
-            estimator's own. Neighbours should be similar: sort a grid. A single rule learns once,
-            from the first cost, and gives each cost its band.
+            estimator's own. A single rule learns once, from the first cost, and gives each cost
+            its band.
 
         Returns
         -------
@@ -404,7 +385,7 @@ class LinearDecision(DecisionModel):
                 replace(bare.evaluated(cost, each.band).counted(), features=features)
                 for cost, each in used
             ]
-            solutions = method.train_each(several)
+            solutions = [method.train(rows) for rows in several]
         models: list[Self] = []
         parameters = self.get_params(deep=False)
         for own, final, rows, solution in zip(pairs, used, several, solutions, strict=True):

@@ -7,7 +7,6 @@ many rows                           near kinks only (`unmet.solvers.blocks.scree
                                     where that fails
 more parameters than rows           in the span of the rows; under ℓ1 a working set of columns
 sparse features                     Schur complement (`sparse`)
-several problems, same features     each from its neighbour (`path`)
 ==================================  ================================================================
 
 With a wide band the optimum is a set. The interior point approaches its analytic centre, so the
