@@ -93,15 +93,12 @@ def evaluated_rows(observation, cost, band=None, share=None):
     return Rows(np.empty((len(observation), 0)), observation, cost, share, band)
 
 
-def full_batch(
-    X, evaluated, layout, activation, *, penalty=None, mask=None, rows=None, places=None
-):
+def full_batch(X, evaluated, layout, activation, penalty):
     """Objective of several networks over all rows, as training with L-BFGS has it."""
-    rows = DistinctRows.of(X) if rows is None else rows
+    rows = DistinctRows.of(X)
     scalings = [Units.of(each, "standard") for each in evaluated]
-    loss = loss_of(evaluated, scalings, places=places, n_rows=len(X)).rows(rows.order)
-    networks = Networks(layout, activation)
-    return smoothed_objective(networks, rows, loss, penalty, mask, len(evaluated)), scalings
+    loss = loss_of(evaluated, scalings, n_rows=len(X)).rows(rows.order)
+    return smoothed_objective(Networks(layout, activation), rows, loss, penalty), scalings
 
 
 def newsvendors(s, generator):

@@ -23,13 +23,12 @@ DEPTHS = [(), (4,), (3, 2), (4, 1, 3)]
 
 
 def _central_differences(evaluate, parameters, width, step=1e-6):
-    names = np.arange(len(parameters))
     slopes = np.empty_like(parameters)
     for place in range(parameters.shape[1]):
         up, down = parameters.copy(), parameters.copy()
         up[:, place] += step
         down[:, place] -= step
-        rise = evaluate(up, width, names)[0] - evaluate(down, width, names)[0]
+        rise = evaluate(up, width)[0] - evaluate(down, width)[0]
         slopes[:, place] = rise / (2 * step)
     return slopes
 
@@ -40,10 +39,10 @@ def test_gradient_is_the_limit_of_differences(activation, hidden):
     X, s, generator = small_data()
     layout = NetworkLayout(3, hidden)
     penalty = np.outer([0.0, 0.2, 1.5], layout.is_weight())
-    evaluate, _ = full_batch(X, newsvendors(s, generator), layout, activation, penalty=penalty)
+    evaluate, _ = full_batch(X, newsvendors(s, generator), layout, activation, penalty)
     parameters = random_parameters(layout, 3, generator)
     width = np.array([0.4, 0.9, 0.2])
-    _, gradient = evaluate(parameters, width, np.arange(3))
+    _, gradient = evaluate(parameters, width)
     expected = _central_differences(evaluate, parameters, width)
     assert gradient == pytest.approx(expected, rel=1e-5, abs=1e-7)
     assert np.abs(gradient).max() > 0.01
@@ -60,7 +59,7 @@ def test_gradient_is_that_of_the_paper_with_its_slip_corrected(alpha, activation
     band = Band(0.5, 4.0)
     evaluated = [evaluated_rows(s, Newsvendor.at_level(alpha), band, None)]
     evaluate, (scaling,) = full_batch(
-        X, evaluated, layout, activation, penalty=strength * layout.is_weight()[np.newaxis]
+        X, evaluated, layout, activation, strength * layout.is_weight()[np.newaxis]
     )
     parameters = random_parameters(layout, 1, generator)
     parameters[0, -1] -= (
@@ -81,7 +80,7 @@ def test_gradient_is_that_of_the_paper_with_its_slip_corrected(alpha, activation
         expected[place] += 2 * strength * parameters[0, place] * is_weight
     assert deltas == {-alpha, 0.0, 1 - alpha}
     # So narrow a box that no decision has a kink in it.
-    _, gradient = evaluate(parameters, np.array([1e-9]), np.arange(1))
+    _, gradient = evaluate(parameters, np.array([1e-9]))
     assert gradient[0] == pytest.approx(expected, rel=1e-8, abs=1e-12)
 
 

@@ -324,10 +324,10 @@ class NeuralDecision(DecisionModel):
     ) -> list[Self]:
         """Train many networks at once: folds, candidates, costs, seeds.
 
-        Much faster than one after the other, as networks of this size leave most of the machine
-        idle. With the solver "adam" each network comes out as from `fit` on its rows, but for
-        rounding and the units of the features, which are those of all rows; with "lbfgs" it is as
-        good on average, since its line search is another.
+        Rows are read once and threads share the networks; with the solver "adam", those with equal
+        layers also share their arrays, which is several times as fast as one after the other. Each
+        comes out as from `fit` on its rows, but for rounding and the units of the features, which
+        are those of all rows.
 
         Parameters
         ----------

@@ -163,22 +163,6 @@ class NetworkLayout:
         is_weight: NDArray[np.bool_] = mask[0]
         return is_weight
 
-    def embed(self, smaller: NetworkLayout) -> NDArray[np.intp]:
-        """Places in this layout of the parameters of a network with fewer units in some layers."""
-        index = np.arange(self.n_parameters)[np.newaxis]
-        places: list[NDArray[np.intp]] = []
-        for (weights, biases), n_in, n_out in zip(
-            self.views(index), smaller.sizes, smaller.sizes[1:], strict=False
-        ):
-            places += [weights[0, :n_out, :n_in].ravel(), biases[0, :n_out, 0]]
-        return np.concatenate(places)
-
-    @classmethod
-    def covering(cls, layouts: Sequence[NetworkLayout]) -> NetworkLayout:
-        """NetworkLayout with room for each of several that are equally deep."""
-        widths = np.array([layout.hidden for layout in layouts]).reshape(len(layouts), -1)
-        return cls(layouts[0].n_features, tuple(int(width) for width in widths.max(axis=0)))
-
 
 # --- Where training begins.
 

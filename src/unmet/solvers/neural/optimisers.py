@@ -1,12 +1,11 @@
-"""How parameters of many networks move: L-BFGS over all rows at once, and Adam over mini-batches.
+"""How parameters move: L-BFGS over all rows at once, and Adam over mini-batches.
 
-Both move all networks in the same arrays, each with steps of its own. A network's way does not
+Adam moves many networks in the same arrays, each with steps of its own. A network's way does not
 depend on the company it is in.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias
@@ -75,11 +74,11 @@ Look: TypeAlias = Callable[[Index, Floats], Mask]
 """Numbers and parameters of some networks → whether each of them may stop."""
 
 LOOK_INTERVAL = 10
-"""Passes of L-BFGS between two looks at the progress."""
+"""Iterations of L-BFGS between two looks at the progress."""
 STAGES = ((0.25, 0.25), (0.08, 0.3), (0.025, 0.45))
 """Widths of the smoothed cost in the stages of L-BFGS, in spreads, and their shares of passes."""
 STAGE_TOLERANCE = 1e-5
-"""A stage ends when ten passes gain less than this share."""
+"""A stage ends when ten iterations gain less than this share."""
 FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-7
 """β₁, β₂ and ε of Adam in Keras, hence in the paper."""
 
@@ -146,12 +145,7 @@ class DistinctRows:
 
 
 def smoothed_objective(
-    networks: Networks,
-    rows: DistinctRows,
-    loss: Loss,
-    penalty: Floats | None,
-    mask: Floats | None,
-    n_networks: int,
+    networks: Networks, rows: DistinctRows, loss: Loss, penalty: Floats | None
 ) -> Evaluate:
     """Give what evaluates the smoothed mean cost plus penalty of networks, and its gradient.
 
@@ -163,118 +157,69 @@ def smoothed_objective(
         Of the rows in the order of `rows`.
     penalty : ndarray of shape (n_networks, n_parameters) or None
         λ of every parameter; 0 for biases.
-    mask : ndarray of shape (n_networks, n_parameters) or None
-        1 where a parameter belongs to its network, 0 where it only fills up narrower layers.
-    n_networks : int
     """
     scratch, inputs, views = Scratch(), rows.inputs, networks.layout.views
 
-    def evaluate(parameters: Floats, width: Array, names: Index) -> tuple[Array, Floats]:
-        some, gradient = names.size < n_networks, np.empty_like(parameters)
-        own = loss.sets(names) if some else loss
-        layers = views(parameters)
+    def evaluate(parameters: Floats, width: Array) -> tuple[Array, Floats]:
+        layers, gradient = views(parameters), np.empty_like(parameters)
         decision, memory = networks.forward(layers, inputs, scratch)
-        value, slope = own.smoothed(rows.spread(decision, scratch), width, scratch)
+        value, slope = loss.smoothed(rows.spread(decision, scratch), width, scratch)
         slope = rows.collect(slope)
         networks.backward(layers, inputs, memory, slope, views(gradient), scratch)
         if penalty is not None:
-            weighted = parameters * (penalty[names] if some else penalty)
+            weighted = parameters * penalty
             value = value + np.vecdot(weighted, parameters)
             gradient += 2 * weighted
-        if mask is not None:
-            gradient *= mask[names] if some else mask
         return value, gradient
 
     return evaluate
 
 
-# --- L-BFGS for many networks at once, each with a step and a history of its own.
-#
-# Every round evaluates one trial point of every network: a network whose trial is accepted proposes
-# its next one, another shortens or lengthens its step. So nobody waits for the slowest line search.
-# A step is accepted by the weak Wolfe conditions, found by bisection as in Lewis and Overton (Math.
-# Program. 2013), which asks for little smoothness and keeps the curvatures positive.
-#
-# The cost is smoothed with a width that shrinks from stage to stage. A network goes to its next
-# stage when it no longer gains or has used up the passes of this one; a pass is one evaluation.
+# --- L-BFGS. The cost is smoothed with a width that shrinks from stage to stage; a network goes to
+# its next stage when it no longer gains or has used up the passes of this one.
 
-Evaluate: TypeAlias = Callable[[Floats, Array, Index], tuple[Array, Floats]]
-"""Parameters, widths and numbers of some networks → their values and gradients."""
-
-_FIXED = {"answer", "passes", "_widths", "_limits", "_tolerance", "_history"}
-
-
+Evaluate: TypeAlias = Callable[[Floats, Array], tuple[Array, Floats]]
+"""Parameters of networks and widths → their values and gradients."""
 Stage: TypeAlias = tuple[float, int]
 """A width, and so many passes at it."""
 
 
 def minimise(
-    evaluate: Evaluate,
-    start: Floats,
-    stages: Sequence[Stage],
-    monitor: Look | None = None,
-    tolerance: float = STAGE_TOLERANCE,
-) -> tuple[Floats, Index]:
-    """Give the parameters of each network after all stages, and the passes it took.
+    evaluate: Evaluate, start: Floats, stages: Sequence[Stage], monitor: Look | None = None
+) -> tuple[Floats, int]:
+    """Give the parameters of a network after all stages, and the passes it took.
 
     Parameters
     ----------
     evaluate : callable
-    start : ndarray of shape (n_networks, n_parameters)
+    start : ndarray of shape (1, n_parameters)
     stages : sequence of Stage
     monitor : callable, optional
-        Asked every ten rounds.
-    tolerance : float
-        A stage ends early once ten passes gain less than this share.
+        Asked every ten iterations.
     """
-    moving = _Moving(start, stages, tolerance)
-    rounds = 0
-    while moving.names.size:
-        value, gradient = evaluate(moving.trial, moving.width, moving.names)
-        moving.evaluate(value, gradient)
-        rounds += 1
-        if monitor is not None and rounds % LOOK_INTERVAL == 0 and moving.names.size:
-            moving.release(monitor(moving.names, moving.x))
-    return moving.answer, moving.passes
-
-
-def minimise_one(
-    evaluate: Evaluate,
-    start: Floats,
-    stages: Sequence[Stage],
-    monitor: Look | None = None,
-    tolerance: float = STAGE_TOLERANCE,
-) -> tuple[Floats, Index]:
-    """Do the same for a single network with SciPy's L-BFGS, which has less to do between passes.
-
-    Parameters and answer are as for `minimise`, with ``n_networks`` one.
-    """
-    alone, dtype, passes = np.zeros(1, dtype=np.intp), start.dtype, 0
-    x = start[0].astype(np.float64)
+    x, dtype, passes = start[0].astype(np.float64), start.dtype, 0
     for width, most in stages:
 
         def objective(point: Array, width: float = width) -> tuple[float, Array]:
-            value, gradient = evaluate(point.astype(dtype)[np.newaxis], np.array([width]), alone)
+            value, gradient = evaluate(point.astype(dtype)[np.newaxis], np.array([width]))
             return float(value[0]), gradient[0].astype(np.float64)
 
-        pause: Any = _Pause(monitor, tolerance)
-        limits: Any = {"maxfun": most, "maxcor": 20}
-        limits |= {"ftol": 0.0, "gtol": 1e-9}
+        pause: Any = _Pause(monitor)
+        limits: Any = {"maxfun": most, "maxcor": 20, "ftol": 0.0, "gtol": 1e-9}
         found = minimize(objective, x, jac=True, method="L-BFGS-B", callback=pause, options=limits)
         passes += found.nfev
         if np.isfinite(found.x).all() and np.isfinite(found.fun):
             x = found.x
         if pause.stopped:
             break
-    return x.astype(dtype)[np.newaxis], np.array([passes])
+    return x.astype(dtype)[np.newaxis], passes
 
 
 class _Pause:
     """Asks the monitor, and looks at the progress, every ten iterations of SciPy."""
 
-    def __init__(self, monitor: Look | None, tolerance: float) -> None:
-        self._monitor, self._tolerance = monitor, tolerance
-        self._calls, self._mark = 0, np.inf
+    def __init__(self, monitor: Look | None) -> None:
+        self._monitor, self._calls, self._mark = monitor, 0, np.inf
         self.stopped = False
 
     def __call__(self, intermediate_result: OptimizeResult) -> None:
@@ -286,158 +231,8 @@ class _Pause:
         if self._monitor is not None:
             alone, point = np.zeros(1, dtype=np.intp), intermediate_result.x[np.newaxis]
             self.stopped = bool(self._monitor(alone, point)[0])
-        if self.stopped or gain <= self._tolerance * abs(value):
+        if self.stopped or gain <= STAGE_TOLERANCE * abs(value):
             raise StopIteration
-
-
-class _Moving:
-    """The networks that are still moving."""
-
-    def __init__(self, start: Array, stages: Sequence[Stage], tolerance: float) -> None:
-        n_networks = len(start)
-        self.answer = start.copy()
-        self.passes = np.zeros(n_networks, dtype=np.intp)
-        self._widths = np.array([width for width, _ in stages])
-        self._limits = np.array([passes for _, passes in stages])
-        self._tolerance = tolerance
-        self.names = np.arange(n_networks)
-        self.x = self.answer.copy()
-        self.trial = self.x
-        self._direction = np.zeros_like(self.x)
-        self._gradient = np.zeros_like(self.x)
-        self._value = np.full(n_networks, np.inf)
-        self._slope = np.zeros(n_networks)
-        self._step = np.zeros(n_networks)
-        self._short = np.zeros(n_networks)
-        self._long = np.full(n_networks, np.inf)
-        self._searched = np.zeros(n_networks, dtype=np.intp)
-        self._stage = np.zeros(n_networks, dtype=np.intp)
-        self._used = np.zeros(n_networks, dtype=np.intp)
-        self._mark = np.full(n_networks, np.inf)
-        self._fresh = np.ones(n_networks, dtype=bool)
-        self._scale = np.full(n_networks, np.nan)
-        # Steps, the changes of the gradient along them, and the inverses of their products.
-        self._history: deque[tuple[Array, ...]] = deque(maxlen=12)
-
-    @property
-    def width(self) -> Array:
-        """Width of each network's stage."""
-        widths: Array = self._widths[self._stage]
-        return widths
-
-    def evaluate(self, value: Array, gradient: Array) -> None:
-        """Accept the trials or change their steps, then propose the next trials."""
-        self._used += 1
-        along = np.vecdot(gradient, self._direction)
-        noise = 1e-6 * np.abs(self._value)  # values come in float32
-        lower = value <= self._value + 1e-4 * self._step * self._slope + noise
-        lower &= np.isfinite(value)
-        flat = along >= 0.9 * self._slope
-        lost = self._searched >= 12
-        accepted = self._fresh | (lower & (flat | lost))
-        self._bisect(accepted, lower)
-        self._move(accepted, value, gradient)
-        self._fresh[:] = False
-        self._advance(accepted, lost & ~accepted)
-        step = self._step.astype(self.x.dtype)  # else trials would all be float64
-        self.trial = self.x + step[:, np.newaxis] * self._direction
-
-    def release(self, done: Mask) -> None:
-        """Leave networks where they are."""
-        if not done.any():
-            return
-        names = self.names[done]
-        self.answer[names] = self.x[done]
-        self.passes[names] += self._used[done]
-        stay = ~done
-        for name, value in vars(self).items():
-            if name not in _FIXED:
-                setattr(self, name, value[stay])
-        pairs = [tuple(part[stay] for part in pair) for pair in self._history]
-        self._history = deque(pairs, 12)
-
-    def _bisect(self, accepted: Mask, lower: Mask) -> None:
-        """Halve the interval of steps of those not accepted, or double the step without end."""
-        waiting = ~accepted
-        if not waiting.any():
-            return
-        too_long, too_short = waiting & ~lower, waiting & lower
-        self._long[too_long] = self._step[too_long]
-        self._short[too_short] = self._step[too_short]
-        halved = np.where(np.isinf(self._long), 2 * self._step, 0.5 * (self._short + self._long))
-        self._step[waiting] = halved[waiting]
-        self._searched[waiting] += 1
-
-    def _move(self, accepted: Mask, value: Array, gradient: Array) -> None:
-        """Go to the accepted trials, learn from the steps there, and choose new directions."""
-        if not accepted.any():
-            return
-        learn = accepted & ~self._fresh
-        if learn.any():
-            self._remember(self.trial - self.x, gradient - self._gradient, learn)
-        if accepted.all():
-            self.x, self._value, self._gradient = self.trial, value, gradient
-        else:
-            self.x[accepted] = self.trial[accepted]
-            self._value[accepted], self._gradient[accepted] = value[accepted], gradient[accepted]
-        direction = self._aim()
-        if accepted.all():
-            self._direction = direction
-        else:
-            self._direction[accepted] = direction[accepted]
-        self._slope[accepted] = np.vecdot(self._gradient, self._direction)[accepted]
-        self._step[accepted], self._short[accepted], self._long[accepted] = 1.0, 0.0, np.inf
-        self._searched[accepted] = 0
-
-    def _remember(self, step: Array, change: Array, learn: Mask) -> None:
-        """Keep the pairs of networks that moved; the others have none of this age."""
-        curvature, size = np.vecdot(step, change), np.vecdot(change, change)
-        good = learn & (curvature > 1e-10 * size)
-        inverse = np.divide(1.0, curvature, where=good, out=np.zeros_like(curvature))
-        np.divide(curvature, size, where=good, out=self._scale)
-        if not good.all():  # a trial that failed may hold no numbers, which no weight makes 0
-            step[~good], change[~good] = 0.0, 0.0
-        self._history.append((step, change, inverse))
-
-    def _aim(self) -> Array:
-        """Two-loop recursion of Nocedal, newest pair first; a missing pair has the weight 0."""
-        direction = -self._gradient
-        weights = []
-        for step, change, inverse in reversed(self._history):
-            weight = np.vecdot(step, direction) * inverse
-            direction -= weight[:, np.newaxis] * change
-            weights.append(weight)
-        # Nothing known yet: a first step of length one.
-        first = 1.0 / np.maximum(np.sqrt(np.vecdot(direction, direction)), 1e-30)
-        direction *= np.where(np.isnan(self._scale), first, self._scale)[:, np.newaxis]
-        for pair, weight in zip(self._history, reversed(weights), strict=True):
-            step, change, inverse = pair
-            weight = weight - np.vecdot(change, direction) * inverse
-            direction += weight[:, np.newaxis] * step
-        return direction
-
-    def _advance(self, accepted: Mask, stuck: Mask) -> None:
-        """Send networks to their next stage, or home."""
-        tired = self._used >= self._limits[self._stage]
-        look = (self._used % LOOK_INTERVAL == 0) & accepted
-        if look.any():
-            gain = self._mark - self._value
-            tired |= look & (gain <= self._tolerance * np.abs(self._value))
-            self._mark[look] = self._value[look]
-        tired |= stuck | (self._slope >= 0)
-        if not tired.any():
-            return
-        last = self._stage == self._limits.size - 1
-        further = tired & ~last
-        self.passes[self.names[further]] += self._used[further]
-        self._stage[further] += 1
-        self._used[further] = 0
-        self._step[further] = 0.0
-        self._fresh[further] = True
-        self._mark[further] = np.inf
-        for _, _, inverse in self._history:
-            inverse[further] = 0.0
-        self.release(tired & last)
 
 
 # --- Adam for many networks at once, as Keras does it: the paper's training of NN-εNVC.
@@ -506,7 +301,7 @@ class MiniBatches:
         Rows that each stream goes through, all equally many.
     generators : sequence of Generator
         One per stream; they shuffle.
-    penalty, mask : ndarray of shape (n_networks, n_parameters) or None
+    penalty : ndarray of shape (n_networks, n_parameters) or None
         As in `smoothed_objective`.
     scratch : Scratch
     """
@@ -517,7 +312,6 @@ class MiniBatches:
     streams: Sequence[Index]
     generators: Sequence[np.random.Generator]
     penalty: Floats | None
-    mask: Floats | None
     scratch: Scratch = field(default_factory=Scratch)
 
     def epoch(
@@ -555,8 +349,6 @@ class MiniBatches:
                 self.networks.backward(layers, some, memory, slope, gradients, scratch)
                 if self.penalty is not None:
                     gradient += 2 * self.penalty * parameters
-                if self.mask is not None:
-                    gradient *= self.mask
                 moments.update(parameters, gradient, rates(moments.steps), scratch)
 
 

@@ -31,7 +31,6 @@ from unmet.solvers.neural.optimisers import (
     NetworkOptions,
     block_rows,
     minimise,
-    minimise_one,
     smoothed_objective,
     train_adam,
 )
@@ -229,16 +228,13 @@ def train(
     if scaling is None:
         scaling = FeatureScaling.of(features, None, options.scaling)
     inputs = _Inputs(features, scaling, options)
-    # Tasks share their arrays if they are equally deep, with costs of one kind and rows in step.
+    # Under Adam tasks share their arrays if they have equal layers, costs of one kind and rows in
+    # step.
     alike: dict[Hashable, list[int]] = defaultdict(list)
     for place, task in enumerate(tasks):
-        n_rows = task.rows.n_rows if options.solver == "adam" else 0
-        alike[len(task.hidden), loss_kind(task.rows.cost), n_rows].append(place)
-    chunks = [
-        chunk
-        for group in alike.values()
-        for chunk in _chunks(group, tasks, inputs.n_each([tasks[place] for place in group]))
-    ]
+        key = task.hidden, loss_kind(task.rows.cost), task.rows.n_rows
+        alike[key if options.solver == "adam" else place].append(place)
+    chunks = [chunk for group in alike.values() for chunk in _chunks(group, tasks, inputs)]
     # Threads suffice: the time goes into NumPy, which lets others run.
     done = Parallel(n_jobs=min(n_jobs, len(chunks)), prefer="threads")(
         delayed(_train_chunk)(inputs, [tasks[place] for place in chunk]) for chunk in chunks
@@ -249,12 +245,18 @@ def train(
     return [answers[place] for place in range(len(tasks))]
 
 
-def _chunks(group: list[int], tasks: Sequence[Task], n_each: int) -> list[list[int]]:
+def _chunks(group: list[int], tasks: Sequence[Task], inputs: _Inputs) -> list[list[int]]:
     """Split a group into chunks that the cache can hold, of streams with equally many networks."""
-    size = max(2_000_000 // max(n_each, 1), 1)
     streams: dict[Hashable, list[int]] = defaultdict(list)
     for place in group:
         streams[tasks[place].stream()].append(place)
+    # Numbers that one network works on at a time. Rows of a stream are put in order in blocks; they
+    # are read once, so need no cache.
+    first, width = tasks[group[0]], inputs.n_features
+    block = width * min(first.rows.n_rows, block_rows(width))
+    n_each = 2 * (sum(first.hidden) + 1) * inputs.options.batch_size
+    n_each += int(len(streams) / len(group) * block / 16)
+    size = max(2_000_000 // n_each, 1)
     by_length: dict[int, list[list[int]]] = defaultdict(list)
     for stream in streams.values():
         pieces = -(-len(stream) // size)
@@ -284,16 +286,6 @@ class _Inputs:
             assert self._dense is not None
             self.distinct = DistinctRows.of(self._dense)
 
-    def n_each(self, tasks: Sequence[Task]) -> int:
-        """Numbers that one network works on at a time."""
-        units = max(sum(task.hidden) for task in tasks) + 1
-        if self.distinct is None:
-            # Rows of a stream are put in order in blocks. They are read once, so need no cache.
-            streams = len({task.stream() for task in tasks}) / len(tasks)
-            block = self.n_features * min(tasks[0].rows.n_rows, block_rows(self.n_features))
-            return int(2 * units * self.options.batch_size + streams * block / 16)
-        return int(2 * units * self.distinct.inputs.shape[1] + 4 * self.distinct.order.size)
-
     def decide(self, networks: Networks, parameters: Floats) -> Floats:
         """Scaled decisions of shape (n_networks, n_rows)."""
         if self.distinct is not None:
@@ -313,25 +305,17 @@ class _Inputs:
 
 
 def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
-    """Train networks in the same arrays, and see that none has diverged."""
+    """Train networks in the same arrays (under L-BFGS one), and see that none has diverged."""
     options, n_features = inputs.options, inputs.n_features
     stopping, dtype = options.stopping, options.dtype
-    layouts = [task.layout(n_features) for task in whole]
-    layout = NetworkLayout.covering(layouts)
+    layout = whole[0].layout(n_features)
     networks = Networks(layout, options.activation)
-    places = [layout.embed(each) for each in layouts]
     tasks, aside = list(whole), None
     if stopping is not None and stopping.rows is None:
         split = [task.set_aside(stopping.share) for task in whole]
         tasks, aside = [kept for kept, _ in split], [rest for _, rest in split]
     units = [Units.of(task.rows, options.scaling) for task in tasks]
-    start = np.zeros((len(tasks), layout.n_parameters))
-    mask = None if all(each == layout for each in layouts) else np.zeros(start.shape, dtype)
-    for row, (task, place) in enumerate(zip(tasks, places, strict=True)):
-        start[row, place] = task.first(n_features)
-        if mask is not None:
-            mask[row, place] = 1
-    start = start.astype(dtype)
+    start = np.stack([task.first(n_features) for task in tasks]).astype(dtype)
     strength: Array = np.array([task.strength for task in tasks])[:, np.newaxis]
     penalty = (strength * layout.is_weight()).astype(dtype) if strength.any() else None
 
@@ -358,17 +342,15 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
     with np.errstate(over="ignore", invalid="ignore"):
         if inputs.distinct is not None:
             loss = evaluated(tasks).rows(inputs.distinct.order)
-            evaluate = smoothed_objective(
-                networks, inputs.distinct, loss, penalty, mask, len(start)
-            )
+            evaluate = smoothed_objective(networks, inputs.distinct, loss, penalty)
             unit = 1.0 if options.scaling == "standard" else 0.2  # a range is about five spreads
             stages = [
                 (width * unit, max(round(share * options.epochs), 1)) for width, share in STAGES
             ]
-            move = minimise_one if len(start) == 1 else minimise
-            parameters, epochs = move(evaluate, start, stages, look)
+            parameters, passes = minimise(evaluate, start, stages, look)
+            epochs = np.array([passes])
             if monitor is not None:  # Adam's last epoch has been looked at
-                monitor.look(np.arange(len(parameters)), parameters)
+                monitor.look(np.arange(1), parameters)
         else:
             streams = {task.stream(): task for task in reversed(tasks)}
             firsts = [streams[key] for key in dict.fromkeys(task.stream() for task in tasks)]
@@ -379,23 +361,19 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
                 [task.place for task in firsts],
                 [task.shuffler() for task in firsts],
                 penalty,
-                mask,
             )
             rates = np.array([task.learning_rate for task in tasks])
             parameters, epochs = train_adam(batches, start, rates, options, look)
         if monitor is not None:
             parameters = monitor.parameters.astype(dtype)
-        if inputs.distinct is not None:
-            for row in (
-                place for place in range(len(tasks)) if _is_free(tasks[place], units[place])
-            ):
-                parameters[row] = 0.0
+        if inputs.distinct is not None and _is_free(tasks[0], units[0]):
+            parameters[:] = 0.0
         after, before = (inputs.decide(networks, each) for each in (parameters, start))
         trained = []
         for row, task in enumerate(tasks):
-            numbers = parameters[row][places[row]].copy()
-            weights: Array = numbers[layouts[row].is_weight()]
-            network = Network(layouts[row], options.activation, numbers, inputs.scaling, units[row])
+            numbers = parameters[row].copy()
+            weights: Array = numbers[layout.is_weight()]
+            network = Network(layout, options.activation, numbers, inputs.scaling, units[row])
             trained.append(
                 outcome(
                     whole[row],
