@@ -600,7 +600,6 @@ def _one_epoch(
         [np.arange(rows.n_rows)],
         [np.random.default_rng((task.seed, 4, calls))],
         penalty,
-        None,
     )
     rate = np.full((1, 1), task.learning_rate, dtype=dtype)
     width = np.full(1, 0.03)  # it does not know how many epochs there will be
