@@ -1,6 +1,6 @@
 """Files that were harmed: a table or one sentence, nothing left over.
 
-What is read: files cut short, flipped bits, other encodings, NUL bytes.
+What is read: files cut short, other encodings, pipes and devices.
 What is written: full disks, devices, links, two writers at once.
 """
 
@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import random
-import subprocess
-import sys
 import threading
 import zipfile
 from functools import partial
@@ -20,11 +17,11 @@ import polars as pl
 import pytest
 
 from unmet.cli.main import run
-from unmet.errors import FileFailure, InvalidInput, UnmetError
+from unmet.errors import InvalidInput, UnmetError
 from unmet.files import write_content
 from unmet.planning import read_table
 from unmet.tables.dialect import Dialect, as_bytes
-from unmet.tables.reading import read_file, write_excel
+from unmet.tables.reading import read_file, table_bytes
 
 pytest.importorskip("skops")
 
@@ -47,35 +44,6 @@ def table(n_rows=40):
 # --- Reading: files that were harmed.
 
 
-def raw_files(folder):
-    rows = table()
-    rows.write_parquet(folder / "a.parquet")
-    write_excel(rows, folder / "a.xlsx")
-    text = rows.write_csv()
-    return {
-        "a.csv": text.encode(),
-        "a.csv.gz": gzip.compress(text.encode()),
-        "wide.txt": text.encode("utf-16"),
-        "a.parquet": (folder / "a.parquet").read_bytes(),
-        "a.xlsx": (folder / "a.xlsx").read_bytes(),
-    }
-
-
-def harmed(raw, n_each, seed):
-    """Copies of a file: cut at every fortieth byte, with bits flipped, with NUL bytes put in."""
-    for place in range(0, len(raw), 40):
-        yield raw[:place]
-    chance = random.Random(seed)
-    for _ in range(n_each):
-        copy = bytearray(raw)
-        for _ in range(chance.choice([1, 1, 2, 8])):
-            copy[chance.randrange(len(copy))] ^= 1 << chance.randrange(8)
-        yield bytes(copy)
-    for _ in range(n_each // 5):
-        place = chance.randrange(len(raw))
-        yield raw[:place] + b"\0" * chance.choice([1, 10, 1000]) + raw[place:]
-
-
 def outcome(read, path):
     """A word for what came of it; anything but our own errors fails the test."""
     said = ""
@@ -87,24 +55,18 @@ def outcome(read, path):
     return "refused" if said else "read"
 
 
-@pytest.mark.fuzz
-@pytest.mark.parametrize(
-    "name",
-    ["a.csv", "a.xlsx"]
-    + [
-        pytest.param(each, marks=pytest.mark.slow) for each in ("a.csv.gz", "wide.txt", "a.parquet")
-    ],
-)
-def test_harmed_tables_are_read_or_refused(tmp_path, name):
-    raw = raw_files(tmp_path)[name]
-    file = tmp_path / f"harmed-{name}"
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".xlsx", ".parquet"])
+def test_tables_that_are_cut_short_are_read_or_refused(tmp_path, ending):
+    raw = table_bytes(table(), ending)
+    raw = gzip.compress(raw) if ending == ".csv.gz" else raw
+    file = tmp_path / f"cut{ending}"
     found = []
-    for content in harmed(raw, 10, seed=1):
-        file.write_bytes(content)
+    for share in np.linspace(0, 0.95, 12):
+        file.write_bytes(raw[: int(share * len(raw))])
         found.append(outcome(read_file, file))
-    assert found.count("refused") >= 5  # the shortest ones, if nothing else
-    if not name.endswith(("csv", "txt")):  # lines of text that are cut are lines of text
-        assert set(found[: len(raw) // 40]) == {"refused"}
+    assert found[0] == "refused"
+    if ending != ".csv":  # lines of text that are cut are lines of text
+        assert set(found) == {"refused"}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and devices")
@@ -144,16 +106,16 @@ def folder(tmp_path, monkeypatch, capsys):
     return tmp_path
 
 
-def test_an_answer_that_cannot_be_printed(folder):
-    if not os.path.exists("/dev/full"):
-        pytest.skip("there is no device that is always full")
-    script = "import sys; from unmet.cli.main import main; main(sys.argv[1:])"
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", script, "--version"], stdout=full, stderr=-1, check=False
-        )
-    assert done.stderr == b"unmet: No space left on device.\n"
-    assert done.returncode == 2
+def test_an_answer_that_cannot_be_printed(monkeypatch, capsys):
+    def full():
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("unmet.cli.main._forget_output", lambda: None)
+    monkeypatch.setattr("sys.stdout.flush", full)
+    code = run(["--version"])
+    monkeypatch.undo()
+    assert code == 2
+    assert capsys.readouterr().err == "unmet: No space left on device.\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes with names")
@@ -203,13 +165,6 @@ def test_two_writers_at_once(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_is_read_only(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(FileFailure, match=r"cannot be written: Permission denied\.$"):
-        write_content(tmp_path / "a", b"x")
-
-
 FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1+1", "＝1+1", "-", "-5", "tea"]
 
 
@@ -225,7 +180,7 @@ def test_text_is_no_formula_in_a_spreadsheet(tmp_path):
     back = read_table(tmp_path / "a.csv", text=["item"])
     assert back["item"].to_list() == [each.strip() for each in FORMULAS]
     assert back.columns == rows.columns
-    write_excel(rows, tmp_path / "a.xlsx")
+    (tmp_path / "a.xlsx").write_bytes(table_bytes(rows, ".xlsx"))
     with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
         sheets = [book.read(name) for name in book.namelist() if "worksheets/" in name]
     assert sheets

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from unmet.cli import commands
 from unmet.cli.main import run
 from unmet.planning import DecisionPlan, evaluate, read_table
 from unmet.planning.plan_options import plan_from_options
@@ -143,10 +144,6 @@ def test_evaluate(inside, plan, capsys):
     assert "20 rows, evaluated with the true values." in shown
     assert plan.words not in shown
     assert "sales taken for demand" in shown
-    assert run(["evaluate", "model.unmet", "truth.csv", "--truth", "demand", "--details"]) == 0
-    shown = capsys.readouterr().out
-    assert plan.words in shown
-    assert "20 rows, evaluated on the truth." in shown
 
 
 def test_evaluate_by_flags_and_in_lots(inside, plan, capsys):
@@ -255,12 +252,10 @@ def test_compare(inside, capsys):
     ends = [[date.fromisoformat(fold[end]) for end in ("first", "last")] for fold in found["folds"]]
     assert [(last - first).days for first, last in ends] == [9, 9]
     assert found["n_rows"] == 40
-    words = ["compare", "sales.csv", *COLUMNS, *COSTS, "--band", "none", "--report", "c.html"]
-    assert run(words) == 0
+    assert run(["compare", "sales.csv", *COLUMNS, *COSTS, "--band", "none", "--folds", "2"]) == 0
     printed = capsys.readouterr()
     assert "evaluated as if nothing were hidden, which makes low decisions look good" in printed.out
     assert "note: There is no date column" in printed.err
-    assert (inside / "c.html").exists()
 
 
 def test_ages(inside, capsys):
@@ -296,37 +291,21 @@ def test_prices(inside, capsys):
 
 
 def test_the_demo(tmp_path, capsys, monkeypatch):
-    """With steps that take no time; the whole of it is what `make demo` runs."""
-    from unmet.cli import commands
-
-    def short(folder):
-        coming, model = str(folder / "next_quarter.csv"), str(folder / "model.unmet")
-        words = ["--observed", "sales", "--features", "dish", *COSTS, "--band", "0,5"]
-        return [
-            ("1. Learn", ["fit", str(folder / "sales.csv"), *words, "-o", model]),
-            ("2. Order", ["decide", model, coming, "-o", str(folder / "orders.csv")]),
-        ]
-
-    whole = commands._steps(tmp_path)
-    assert [words[0] for _, words in whole] == ["plan", "diagnose", "fit", "decide", "evaluate"]
-    monkeypatch.setattr(commands, "_steps", short)
-    assert run(["demo", "--output", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert f"$ unmet fit {tmp_path / 'out' / 'sales.csv'}" in printed
-    assert pl.read_csv(tmp_path / "out" / "orders.csv").height == 450
-    assert run(["demo", "--output", str(tmp_path / "out"), "--json"]) == 0
-    found = strict(capsys.readouterr().out)
-    assert len(found["commands"]) == 2
-    assert found["decide"]["rows"] == 450
+    """Its commands; `make demo` runs the whole of it."""
+    ran = []
+    monkeypatch.setattr("unmet.cli.main.app", lambda args, **_: ran.append(args))
+    commands.demo(tmp_path / "out")
+    assert [words[0] for words in ran] == ["plan", "diagnose", "fit", "decide", "evaluate"]
+    assert f"$ unmet diagnose {tmp_path / 'out' / 'sales.csv'}" in capsys.readouterr().out
+    assert pl.read_csv(tmp_path / "out" / "next_quarter.csv").height == 450
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_examples(command, capsys, monkeypatch):
+def test_every_command_has_examples(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    assert run([*command.split(), "--help"]) == 0
-    printed = capsys.readouterr().out
-    assert "Examples:" in printed
-    assert f"unmet {command}" in printed.partition("Examples:")[2]
+    for command in COMMANDS:
+        assert run([command, "--help"]) == 0
+        printed = capsys.readouterr().out
+        assert f"unmet {command}" in printed.partition("Examples:")[2]
 
 
 def test_help_does_not_wait_for_heavy_packages():

@@ -95,18 +95,6 @@ def test_excel_in_and_out(tmp_path, expected):
     assert pl.read_csv(tmp_path / "orders.csv")["decision"].to_list() == expected.to_list()
 
 
-def test_text_stays_text_in_excel(tmp_path):
-    from unmet.cli.output import write_table
-
-    pytest.importorskip("fastexcel")
-    pytest.importorskip("xlsxwriter")
-    table = pl.DataFrame({"a": ["=1+1", "007", "http://x.y"], "b": [1.5, float("inf"), None]})
-    write_table(table, tmp_path / "a.xlsx")
-    assert (
-        pl.read_excel(tmp_path / "a.xlsx", engine="calamine")["a"].to_list() == table["a"].to_list()
-    )
-
-
 def test_what_the_encoding_lacks_is_refused(tmp_path, capsys):
     table = tmp_path / "umsatz.csv"
     table.write_bytes(german(sales()).encode("cp1252"))

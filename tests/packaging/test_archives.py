@@ -178,7 +178,7 @@ COMMANDS = {
     "fit": f"out/sales.csv {COLUMNS} {COSTS} -o model.unmet --explain --report r.html",
     "decide": "model.unmet out/next_quarter.csv -o orders.xlsx --explain --report r.html",
     "evaluate": "model.unmet out/truth.csv --truth demand",
-    "compare": f"out/sales.csv {COLUMNS} {COSTS} --folds 2 --report r.html",
+    "compare": f"out/sales.csv {COLUMNS} {COSTS} --folds 2",
 }
 LACK = {
     "plan": "BoostedDecision needs lightgbm",

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
-import threading
-import time
-import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -18,8 +14,6 @@ from unmet.errors import InvalidInput, MissingPackage
 EXAMPLES = ("unmet app", "unmet app --port 8600 --no-browser")
 
 _ADDRESS = "localhost"
-_CLOSED = "server.disconnectedSessionTTL"
-_PATIENCE = 30.0  # seconds until the page must answer before a browser is shown to it
 
 
 def app(
@@ -37,9 +31,7 @@ def app(
     used = _free(port)
     address = f"http://{_ADDRESS}:{used}"
     typer.echo(f"The what-if page is at {address} (Ctrl-C ends it).")
-    if browser:
-        threading.Thread(target=_open, args=(address, used), daemon=True).start()
-    _serve(used)
+    _serve(used, browser)
     raise typer.Abort  # the page ends when somebody stops it, never by itself
 
 
@@ -59,19 +51,18 @@ def _free(port: int) -> int:
         return int(attempt.getsockname()[1])
 
 
-def _options(port: int) -> dict[str, str]:
+def _options(port: int, browser: bool = False) -> dict[str, str]:
     """Options of streamlit: this computer only, nothing reported to anybody, no tracebacks."""
     from unmet.app.upload import MAX_MEGABYTES
 
     return {
         "server.address": _ADDRESS,
         "server.port": str(port),
-        "server.headless": "true",  # else it asks for an e-mail address
+        "server.headless": "false" if browser else "true",
+        "server.showEmailPrompt": "false",
         "server.fileWatcherType": "none",
         "server.enableXsrfProtection": "true",
         "server.enableCORS": "true",  # other origins are refused
-        # a page that was closed keeps its files open so long, in case it comes back
-        _CLOSED: "10",
         "server.maxUploadSize": str(MAX_MEGABYTES),
         "browser.gatherUsageStats": "false",
         "client.toolbarMode": "minimal",
@@ -82,26 +73,12 @@ def _options(port: int) -> dict[str, str]:
     }
 
 
-def _serve(port: int) -> None:
+def _serve(port: int, browser: bool = False) -> None:
     """Run the page until it is stopped."""
-    from streamlit import config
     from streamlit.web import cli
 
-    import unmet.app as room
+    import unmet.app
 
-    page = Path(str(room.__file__)).with_name("page.py")
-    options, known = _options(port), config.get_config_options()
-    if _CLOSED not in known:  # of an older streamlit, which keeps closed pages for two minutes
-        del options[_CLOSED]
-    flags = [f"--{name}={value}" for name, value in options.items()]
+    page = Path(str(unmet.app.__file__)).with_name("page.py")
+    flags = [f"--{name}={value}" for name, value in _options(port, browser).items()]
     cli.main(["run", str(page), *flags], standalone_mode=False)
-
-
-def _open(address: str, port: int) -> None:
-    """Show the page in the browser as soon as it answers."""
-    end = time.monotonic() + _PATIENCE
-    while time.monotonic() < end:
-        with contextlib.suppress(OSError), socket.create_connection((_ADDRESS, port), timeout=1):
-            webbrowser.open(address)
-            return
-        time.sleep(0.1)

@@ -12,15 +12,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.hours import HourFiles, surest
-from unmet.cli.options import FILES, HOURS, READ, Named, Options, lot_size
+from unmet.cli.hours import surest, till_file, till_sales, told
+from unmet.cli.options import (
+    FILES,
+    HOURS,
+    READ,
+    Named,
+    Options,
+    amount,
+    file,
+    flag,
+    lot_size,
+    word,
+)
 from unmet.cli.output import (
-    REPORTS,
-    TABLES,
     as_options,
-    check_output,
+    check_files,
     command_line,
+    load_plan,
     print_json,
+    read_words,
     remark,
     remember,
     show_comparison,
@@ -33,83 +44,74 @@ from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
     from unmet.planning import DecisionPlan
-    from unmet.tables.reading import TableFile
 
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
 _Table = Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file.")]
 _Model = Annotated[Path, typer.Argument(help="Model that unmet fit has saved.")]
-_DETAILS: Named = {
-    "details": (bool, False, "Show the statistics behind the answer, too."),
-}
+_DETAILS: Named = {"details": flag("Show the statistics behind the answer, too.")}
 _ROOM: Named = {
-    "step": (str | None, None, "Size of a lot; 'none' keeps fractions; 1 for orders, else none."),
+    "step": word("Size of a lot; 'none' keeps fractions; 1 for orders, else none."),
     "lower": (float, 0.0, "Least decision."),
-    "upper": (float | None, None, "Greatest decision."),
-    "minimum": (float | None, None, "Least order, if anything is ordered at all."),
+    "upper": amount("Greatest decision."),
+    "minimum": amount("Least order, if anything is ordered at all."),
 }
 DIAGNOSE: Options = {
     "Files": {**FILES, **_DETAILS},
     "Hours of the till": HOURS,
-    "Exit code": {
-        "fail_if_unidentified": (bool, False, "Leave with exit code 3 if the data cannot tell.")
-    },
+    "Exit code": {"fail_if_unidentified": flag("Leave with exit code 3 if the data cannot tell.")},
 }
 FIT: Options = {
     "Files": {
         "output": (Path, Path("model.unmet"), "Where to save the model."),
         **FILES,
         **_DETAILS,
-        "compare": (bool, False, "Compare with other methods on rows held out, for the reports."),
-        "explain": (bool, False, "Keep what takes orders apart: two more models, at even costs."),
+        "compare": flag("Compare with other methods on rows held out, for the reports."),
+        "explain": flag("Keep what takes orders apart: two more models, at even costs."),
     }
 }
 DECIDE: Options = {
     "Files": {
-        "output": (Path | None, None, "CSV, Excel or Parquet file; by default CSV is printed."),
+        "output": file("CSV, Excel or Parquet file; by default CSV is printed."),
         "name": (str, "decision", "Name of the new column."),
-        "explain": (
-            bool,
-            False,
+        "explain": flag(
             "Add what each order consists of: usual sales, hidden demand, cost of running out and "
-            "rounding. Needs a model fitted with --explain.",
+            "rounding. Needs a model fitted with --explain."
         ),
         **FILES,
     },
     "What can be carried out": _ROOM,
 }
 _FLAGS: Named = {
-    "censored_column": (str | None, None, "Flags to evaluate by; by default those of the model."),
-    "stock_column": (str | None, None, "Stock to evaluate by; by default that of the model."),
+    "censored_column": word("Flags to evaluate by; by default those of the model."),
+    "stock_column": word("Stock to evaluate by; by default that of the model."),
 }
 EVALUATE: Options = {
     "What is known": {
-        "truth": (
-            str | None,
-            None,
+        "truth": word(
             "Column of the truth, such as demand. Without it, orders are evaluated on rows that "
-            "flags or stock say were seen whole.",
+            "flags or stock say were seen whole."
         ),
         **_FLAGS,
     },
     "What can be carried out": _ROOM,
-    "Files": {**READ, **_DETAILS},
+    "Files": READ,
 }
 COMPARE: Options = {
     "Rows held out": {
-        "truth": (str | None, None, "Column of the truth, if there is one, to evaluate on."),
+        "truth": word("Column of the truth, if there is one, to evaluate on."),
         "folds": (int, 4, "Blocks of rows held out."),
         "horizon": (int | None, None, "Days in each block; by default shared out evenly."),
     },
     "What can be carried out": _ROOM,
-    "Files": {**FILES, **_DETAILS},
+    "Files": READ,
 }
 UNIDENTIFIED = 3
 """Exit code of ``--fail-if-unidentified`` where the data cannot tell."""
 
 EXAMPLES = {
-    "demo": ("unmet demo", "unmet demo --output results --json"),
+    "demo": ("unmet demo", "unmet demo --output results"),
     "diagnose": (
         "unmet diagnose sales.csv --observed sales --features weekday,month,category",
         "unmet diagnose sales.csv --observed sales --features weekday --sellout-rate .4 --report "
@@ -151,17 +153,14 @@ def diagnose(
 
     Without costs, a unit too little and a unit too much are taken to cost 1 each.
     """
-    from unmet.censoring.hours import detect_stockouts
     from unmet.censoring.text import summarise
     from unmet.planning.plan_options import fit_command
-    from unmet.report import report_data
 
-    check_output(words["report"], "--report", REPORTS, [table])
+    till = till_file(words)
+    check_files(words, table, till)
     if not hasattr(plan.rule, "fit"):
         raise InvalidInput(f"diagnose needs band 'latent', got {plan.words.rpartition(', ')[2]!r}.")
-    till = HourFiles(*(words.pop(name) for name in HOURS))
-    till.check()
-    read = _read(table, plan, words)
+    read = read_words(table, words, plan.text_columns)
     by_hours, notes = None, read.notes
     if not costs_given:
         notes = (
@@ -169,19 +168,15 @@ def diagnose(
             "No costs were given, so a unit too little and a unit too much are taken to cost 1 "
             "each (--underage, --overage).",
         )
-    if till.path is not None:
-        hours = till.read(decimal=words["decimal"], encoding=words["encoding"])
+    if till is not None:
+        hours = till_sales(read_words(till, words, beside=True), words)
         notes = (*notes, *hours.notes)
         with working("reading the hours …"):
-            by_hours = detect_stockouts(hours)
+            by_hours = told(hours)
     with working("learning from the table …"):
         fitted = plan.fit(read.table)
     found = fitted.diagnosis_
-    files = []
-    if words["report"] is not None:
-        title = f"Diagnosis of {table.name}"
-        content = report_data(fitted, notes=notes, title=title, **_about(words))
-        files = write_report(content, words["report"])
+    files = write_report(fitted, words, notes=notes, title=f"Diagnosis of {table.name}")
     one_age = getattr(fitted.estimator_, "found_", {}).get("text")  # without features
     if words["as_json"]:
         plain = {} if found is None else found.to_dict()
@@ -215,44 +210,43 @@ def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
     from unmet.persistence import save
     from unmet.planning.decision_models import plain_why
     from unmet.progress import report_progress
-    from unmet.report import report_data
+    from unmet.report.data import decision_inputs
+    from unmet.report.sentences import answer
 
-    output = words["output"]
-    check_output(output, "--output", taken=[table])
-    check_output(words["report"], "--report", REPORTS, [table, output])
-    read = _read(table, plan, words)
+    check_files(words, table, output=None)
+    read = read_words(table, words, plan.text_columns)
     with working("learning from the table …"):
         fitted = plan.fit(read.table, explain=words["explain"])
     if words["compare"] and (plan.features or plan.calendar):  # else there is nothing to compare
         with report_progress() as step:
             fitted.comparison_ = planning.compare(plan, read.table, progress=step)
-    files = [save(fitted, output, about={"command": command_line(), "rows": fitted.n_rows_})]
-    title = f"Model from {table.name}"
-    content = report_data(fitted, notes=read.notes, title=title, **_about(words))
-    files += write_report(content, words["report"])
+    about = {"command": command_line(), "rows": fitted.n_rows_}
+    files = [save(fitted, words["output"], about=about)]
+    files += write_report(fitted, words, notes=read.notes, title=f"Model from {table.name}")
     found, compared, chosen = fitted.diagnosis_, fitted.comparison_, fitted.choice_
+    said = answer(fitted, None, compared)
+    notes = [*fitted.notes_, *(() if chosen is None else (chosen.why,)), *read.notes]
     if words["as_json"]:
         plain = {
-            "inputs": content["inputs"],
-            "answer": content["answer"],
+            "inputs": decision_inputs(fitted),
+            "answer": said,
             "choice": None if chosen is None else chosen.to_dict(),
             "diagnosis": None if found is None else found.to_dict(),
             "comparison": None if compared is None else compared.to_dict(),
-            "notes": content["notes"],
+            "notes": notes,
         }
         print_json(plain, files)
     else:
-        for line in content["answer"]:
+        for line in said:
             typer.echo(as_options(line))
         if compared is not None:
-            show_comparison(compared, plan.problem, details=words["details"])
+            show_comparison(compared, plan.problem)
             remark(note for note in compared.notes if note.startswith("Left out"))
         if words["details"] and found is not None:
             typer.echo(f"\n{found}")
         if chosen is not None and not words["details"]:
-            remark(plain_why(chosen) if note == chosen.why else note for note in content["notes"])
-        else:
-            remark(content["notes"])
+            notes = [plain_why(chosen) if note == chosen.why else note for note in notes]
+        remark(notes)
     show_files(files)
 
 
@@ -264,15 +258,13 @@ def decide(
 ) -> None:
     """Add a column of decisions to a table."""
     from unmet.planning import decision_table
-    from unmet.report import report_data
     from unmet.report.sentences import answer
     from unmet.tables.dialect import Dialect, as_text
 
     output, name = words["output"], words["name"]
-    check_output(output, "--output", TABLES, [table, model])
-    check_output(words["report"], "--report", REPORTS, [table, model, output])
-    plan = _load_plan(model)
-    read = _read(table, plan, words)
+    plan = _load(model)
+    check_files(words, table, model)
+    read = read_words(table, words, plan.text_columns)
     rows = read.table
     if not name or name in rows.columns:
         raise InvalidInput(f"--name must be a new column, got {name!r}.")
@@ -289,9 +281,7 @@ def decide(
     if output is not None:
         is_text = output.suffix.lower() == ".csv"
         files = [write_table(written if is_text else decided, output, read.dialect)]
-    if words["report"] is not None:
-        content = report_data(plan, decisions=shown, notes=notes, **_about(words))
-        files += write_report(content, words["report"])
+    files += write_report(plan, words, decisions=shown, notes=notes)
     remark(notes)
     if words["as_json"]:
         finite = decided[name].drop_nulls()
@@ -325,9 +315,10 @@ def evaluate(
     """
     from unmet import planning
 
-    plan = _load_plan(model)
+    plan = _load(model)
+    check_files(words, table, model)
     room = _room(words, plan)
-    read = _read(table, plan, words)
+    read = read_words(table, words, plan.text_columns)
     told = {name.removesuffix("_column"): words[name] for name in _FLAGS if words[name]}
     found = planning.evaluate(plan, read.table, words["truth"], columns=told or None, **room)
     found = replace(found, notes=(*read.notes, *found.notes))
@@ -335,7 +326,7 @@ def evaluate(
     if words["as_json"]:
         print_json(found.to_dict())
     else:
-        show_comparison(found, plan.problem, details=words["details"])
+        show_comparison(found, plan.problem)
 
 
 def compare(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
@@ -345,59 +336,34 @@ def compare(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None
     """
     from unmet import planning
     from unmet.progress import report_progress
-    from unmet.report import report_data
     from unmet.validation import Maybe, WholeNumber
 
-    check_output(words["report"], "--report", REPORTS, [table])
+    check_files(words, table)
     held_out = {
         "n_splits": WholeNumber(1)("folds", words["folds"]),
         "horizon": Maybe(WholeNumber(1))("horizon", words["horizon"]),
     }
     room = _room(words, plan)
-    read = _read(table, plan, words)
+    read = read_words(table, words, plan.text_columns)
     with report_progress() as progress:
         found = planning.compare(
             plan, read.table, truth=words["truth"], **held_out, **room, progress=progress
         )
     found = replace(found, notes=(*read.notes, *found.notes))
-    files = []
-    if words["report"] is not None:
-        title, fitted = f"Comparison on {table.name}", plan.fit(read.table)
-        content = report_data(fitted, comparison=found, title=title, **_about(words))
-        files = write_report(content, words["report"])
-    if words["as_json"]:
-        print_json(found.to_dict(), files)
-    else:
-        show_comparison(found, plan.problem, details=words["details"])
     remark(found.notes)
-    show_files(files)
+    if words["as_json"]:
+        print_json(found.to_dict())
+    else:
+        show_comparison(found, plan.problem)
 
 
 # --- What several of them do.
 
 
-def _about(words: dict[str, Any]) -> dict[str, Any]:
-    return {"command": command_line(), "currency": words["currency"]}
-
-
-def _read(table: Path, plan: DecisionPlan, words: dict[str, Any]) -> TableFile:
-    """Table of a file, with the columns as text that the plan takes for names."""
-    from unmet.tables.reading import read_file
-
-    how = {name: words[name] for name in ("decimal", "sheet", "encoding")}
-    return read_file(table, text=plan.text_columns, **how)
-
-
-def _load_plan(path: Path) -> DecisionPlan:
-    """Fitted plan from a file that `unmet fit` wrote."""
-    from unmet.persistence import load
+def _load(path: Path) -> DecisionPlan:
     from unmet.planning import DecisionPlan
 
-    plan = load(path)
-    if not isinstance(plan, DecisionPlan):
-        raise InvalidInput(
-            f"{path} must be a plan that unmet fit has written, got a {type(plan).__name__}."
-        )
+    plan: DecisionPlan = load_plan(path, DecisionPlan, "unmet fit has written")
     return plan
 
 
@@ -440,52 +406,22 @@ def demo(
     output: Annotated[
         Path, typer.Option(help="Folder for tables, model, orders and report; made when missing.")
     ] = Path("out"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """From sales to orders on bundled data: plan, diagnose, fit, decide, evaluate, report."""
-    import json
-    from contextlib import redirect_stdout
-    from io import StringIO
-
     from unmet.cli.main import app
     from unmet.files import prepare_folder
     from unmet.planning import example
+    from unmet.planning.example import EXAMPLE
 
     prepare_folder(output)
     tables = example()
     named = {"sales": tables.sales, "next_quarter": tables.coming, "truth": tables.truth}
-    files = [write_table(table, output / f"{name}.csv") for name, table in named.items()]
-    steps = _steps(output)
-
-    def run(words: list[str]) -> None:
-        remember(words)
-        app(args=words, prog_name="unmet", standalone_mode=False)
-
-    if as_json:
-        commands = [shlex.join(["unmet", *words]) for _, words in steps]
-        found: dict[str, Any] = {"commands": commands}
-        for _, words in steps:
-            with redirect_stdout(StringIO()) as printed:
-                run([*words, "--json"])
-            found[words[0]] = json.loads(printed.getvalue())
-        made = [output / name for name in ("model.unmet", "orders.csv", "report.html")]
-        print_json(found, [*files, *made])
-        return
+    for name, table in named.items():
+        write_table(table, output / f"{name}.csv")
     typer.echo(
         "A restaurant orders 1.15 times the mean sales of the last four same weekdays, and sells "
         "out on four\ndays of ten. Demand is real (YAZ data), and only the last step looks at it.\n"
     )
-    for title, words in steps:
-        typer.echo(f"{title}\n$ {shlex.join(['unmet', *words])}")
-        run(words)
-        typer.echo("")
-    typer.echo(f"Now open {output / 'report.html'} in a browser.")
-
-
-def _steps(folder: Path) -> list[tuple[str, list[str]]]:
-    """Title and words of each command."""
-    from unmet.planning.example import EXAMPLE
-
     costs = ["--underage", f"{EXAMPLE['underage']:g}", "--overage", f"{EXAMPLE['overage']:g}"]
     columns = [
         *("--observed", EXAMPLE["observed"], "--features", ",".join(EXAMPLE["features"])),
@@ -493,15 +429,33 @@ def _steps(folder: Path) -> list[tuple[str, list[str]]]:
         *costs,
     ]
     names = ("sales.csv", "next_week.csv", "model.unmet", "next_quarter.csv", "orders.csv")
-    sales, week, model, coming, orders = (str(folder / name) for name in names)
-    report, truth = str(folder / "report.html"), str(folder / "truth.csv")
-    plan = ["plan", sales, "--horizon", "7", *costs, "-o", week]
-    learn = ["fit", sales, *columns, "--compare", "-o", model]
-    decide = ["decide", model, coming, "-o", orders, "--report", report]
-    return [
-        ("1. Next week's orders, from the table alone", plan),
-        ("2. Do sales hide demand?", ["diagnose", sales, *columns]),
-        ("3. Learn, and compare with other methods on days held out", learn),
-        ("4. Order for the next quarter", decide),
-        ("5. What would it have cost?", ["evaluate", model, truth, "--truth", "demand"]),
-    ]
+    sales, week, model, coming, orders = (str(output / name) for name in names)
+    report, truth = str(output / "report.html"), str(output / "truth.csv")
+    steps = {
+        "Next week's orders, from the table alone": [
+            "plan",
+            sales,
+            "--horizon",
+            "7",
+            *costs,
+            "-o",
+            week,
+        ],
+        "Do sales hide demand?": ["diagnose", sales, *columns],
+        "Learn, and compare with other methods on days held out": [
+            "fit",
+            sales,
+            *columns,
+            "--compare",
+            "-o",
+            model,
+        ],
+        "Order for the next quarter": ["decide", model, coming, "-o", orders, "--report", report],
+        "What would it have cost?": ["evaluate", model, truth, "--truth", "demand"],
+    }
+    for place, (title, words) in enumerate(steps.items(), start=1):
+        typer.echo(f"{place}. {title}\n$ {shlex.join(['unmet', *words])}")
+        remember(words)
+        app(args=words, prog_name="unmet", standalone_mode=False)
+        typer.echo("")
+    typer.echo(f"Now open {report} in a browser.")

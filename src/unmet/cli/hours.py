@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.options import READ, Options, names
+from unmet.cli.options import READ, SHOPS, Options, file, flag, names, several, word
 from unmet.cli.output import (
-    TABLES,
-    check_output,
-    labels_table,
+    check_files,
     print_json,
+    read_words,
     remark,
     show_files,
     write_table,
@@ -21,11 +20,12 @@ from unmet.cli.output import (
 from unmet.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import polars
 
     from unmet.censoring.hours import HourlyDemand, HourlySales
+    from unmet.tables.reading import TableFile
 
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
@@ -35,102 +35,55 @@ EXAMPLES = (
     "unmet hours hours.parquet --opens 6 --closes 22",
 )
 OPTIONS: Options = {
-    "Files": {
-        "output": (Path | None, None, "Write a row for each day here, with its chances."),
-        **READ,
-    },
+    "Files": {"output": file("Write a row for each day here, with its chances."), **READ},
     "What the table is": {
-        "receipts": (bool, False, "The table is one of receipts: time, item, units."),
-        "opens": (int | None, None, "First hour in which shops sell."),
-        "closes": (int | None, None, "Hour at which shops close."),
-        "time_zone": (str | None, None, "Where shops are, such as Europe/Berlin."),
+        "receipts": flag("The table is one of receipts: time, item, units."),
+        **SHOPS,
     },
     "Columns, where the guess is wrong": {
-        "series": (list[str] | None, None, "Columns that tell series apart, such as store,item."),
-        "date": (str | None, None, "Column of dates, or of the times of receipts."),
-        "hour": (str | None, None, "Column of hours, in a long table."),
-        "sales": (str | None, None, "Column of sales, or of the units of receipts."),
-        "stock_out": (str | None, None, "Column that says when the shelf was empty."),
+        "series": several("Columns that tell series apart, such as store,item."),
+        "date": word("Column of dates, or of the times of receipts."),
+        "hour": word("Column of hours, in a long table."),
+        "sales": word("Column of sales, or of the units of receipts."),
+        "stock_out": word("Column that says when the shelf was empty."),
     },
 }
 
 
-@dataclass(frozen=True)
-class HourFiles:
-    """A table of hours or of receipts, and what is said of it.
+def till_file(words: dict[str, Any]) -> Path | None:
+    """Give the file of hours or receipts, if there is one; refuse what does not fit together."""
+    hourly, receipts = words.get("hourly"), words.get("receipts")
+    if hourly is not None and receipts is not None:
+        raise InvalidInput("--hourly or --receipts can be given, got both.")
+    path: Path | None = hourly or receipts
+    if path is None and any(words.get(name) is not None for name in SHOPS):
+        raise InvalidInput(
+            "--opens, --closes and --time-zone are of hours: give --hourly or --receipts."
+        )
+    return path
 
-    Attributes
-    ----------
-    hourly, receipts : Path or None
-    opens, closes : int or None
-    time_zone : str or None
-    columns : mapping of str to str or None
-        Names of columns, as `unmet.censoring.hours.read_hourly` calls them.
-    """
 
-    hourly: Path | None = None
-    receipts: Path | None = None
-    opens: int | None = None
-    closes: int | None = None
-    time_zone: str | None = None
-    columns: Mapping[str, str | None] = field(default_factory=dict)
+def till_sales(
+    file: TableFile, words: dict[str, Any], series: Sequence[str] | None = None, **columns: str
+) -> HourlySales:
+    """Take a table for one of hours, or of receipts where these were given."""
+    from unmet.censoring.hours import read_hourly, read_receipts
 
-    @property
-    def path(self) -> Path | None:
-        """The file, if any was given."""
-        return self.hourly or self.receipts
-
-    def check(self) -> None:
-        """Refuse what does not fit together."""
-        if self.hourly is not None and self.receipts is not None:
-            raise InvalidInput("--hourly or --receipts can be given, got both.")
-        given = (self.opens, self.closes, self.time_zone)
-        if self.path is None and any(each is not None for each in given):
-            raise InvalidInput(
-                "--opens, --closes and --time-zone are of hours: give --hourly or --receipts."
-            )
-        if self.path is not None and not self.path.exists():
-            raise InvalidInput(
-                f"{self.path} must be a CSV, Excel or Parquet file, but there is no such file."
-            )
-
-    def read(
-        self,
-        series: Sequence[str] | None = None,
-        text: Sequence[str] = (),
-        **how: Any,
-    ) -> HourlySales:
-        """Read the file."""
-        from unmet.censoring.hours import read_hourly, read_receipts
-        from unmet.tables.reading import read_file
-
-        assert self.path is not None
-        if self.path.suffix.lower() in (".xlsx", ".parquet", ".pq"):
-            how = {name: each for name, each in how.items() if name != "encoding"}
-        file = read_file(self.path, text=list(text), **how)
-        table = file.table
-        if file.cells is not None:  # moments as they were written: with their offsets
-            moments = [name for name, kind in table.schema.items() if str(kind)[:8] == "Datetime"]
-            table = table.with_columns(file.cells[name] for name in moments)
-        said: dict[str, Any] = {
-            "series": series,
-            "time_zone": self.time_zone,
-            "opens": self.opens,
-            "closes": self.closes,
-        }
-        columns: dict[str, Any] = {
-            name: each for name, each in self.columns.items() if each is not None
-        }
-        if self.receipts is None:
-            hours = read_hourly(table, **said, **columns)
-        else:
-            other = {"date": "time", "sales": "quantity"}
-            wrong = [name for name in columns if name not in other]
-            if wrong:
-                raise InvalidInput(f"--{wrong[0].replace('_', '-')} is of hours, not of receipts.")
-            renamed: dict[str, Any] = {other[name]: each for name, each in columns.items()}
-            hours = read_receipts(table, **said, **renamed)
-        return replace(hours, notes=(*file.notes, *hours.notes))
+    table = file.table
+    if file.cells is not None:  # moments as they were written: with their offsets
+        moments = [name for name, kind in table.schema.items() if str(kind)[:8] == "Datetime"]
+        table = table.with_columns(file.cells[name] for name in moments)
+    said: dict[str, Any] = {"series": series, **{name: words[name] for name in SHOPS}}
+    if not words["receipts"]:
+        hours = read_hourly(table, **said, **columns)
+    else:
+        other = {"date": "time", "sales": "quantity"}
+        for name, column in columns.items():
+            if name not in other:
+                raise InvalidInput(f"--{name.replace('_', '-')} is of hours, not of receipts.")
+            said[other[name]] = column
+        hours = read_receipts(table, **said)
+    return replace(hours, notes=(*file.notes, *hours.notes))
 
 
 def told(hours: HourlySales, progress: Any = None) -> HourlyDemand:
@@ -155,15 +108,11 @@ def hours(
     """Say which days sold out, from the hours of sales: by the silence after the last sale."""
     from unmet.progress import report_progress
 
-    columns = {name: words[name] for name in ("date", "hour", "sales", "stock_out")}
-    how = {name: words[name] for name in ("decimal", "sheet", "encoding")}
-    hourly, lines = (None, table) if words["receipts"] else (table, None)
-    opens, closes, zone = (words[name] for name in ("opens", "closes", "time_zone"))
-    files = HourFiles(hourly, lines, opens, closes, zone, columns)
-    files.check()
+    check_files(words, table)
     output, series = words["output"], words["series"]
-    check_output(output, "--output", TABLES, [table])
-    hours = files.read(None if series is None else names(series), **how)
+    columns = {name: words[name] for name in ("date", "hour", "sales", "stock_out") if words[name]}
+    file = read_words(table, words)
+    hours = till_sales(file, words, None if series is None else names(series), **columns)
     with report_progress() as step_done:
         reading = told(hours, step_done)
     written = [] if output is None else [write_table(reading.table(), output)]
@@ -193,6 +142,8 @@ def lost_most(reading: HourlyDemand) -> polars.DataFrame:
 
 def surest(reading: HourlyDemand) -> str:
     """Give a short table of the days on which most was likely lost."""
+    from unmet.evaluation.comparison import text_table
+
     best = lost_most(reading)
     if not best.height:
         return "Of no day is it more likely than not that its shelf was empty at closing time."
@@ -208,4 +159,4 @@ def surest(reading: HourlyDemand) -> str:
         for row in best.iter_rows(named=True)
     ]
     heads = [*keys, reading.hours.date, "sold", "sold out", "hours empty", "more asked for"]
-    return "Days that lost most:\n" + labels_table(heads, rows)
+    return "Days that lost most:\n" + text_table(heads, rows, words=True)

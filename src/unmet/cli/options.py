@@ -6,77 +6,87 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from unmet.errors import InvalidInput
 
-if TYPE_CHECKING:
-    from unmet.planning import DecisionPlan
-
-
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
-
-_Word, _Words, _Cost = str | None, list[str] | None, float | None
 
 Named = Mapping[str, tuple[Any, Any, str]]
 """Name → type, default (... must be given), what the help says."""
 Options = Mapping[str, Named]
 """Panel of the help → options."""
 _CALLED = {"output": ("--output", "-o"), "as_json": ("--json",)}
+
+
+def word(text: str) -> tuple[Any, Any, str]:
+    """Option of one word, such as a column, which may be left out."""
+    return str | None, None, text
+
+
+def several(text: str) -> tuple[Any, Any, str]:
+    """Option of several words: repeated, or with commas between them."""
+    return list[str] | None, None, text
+
+
+def amount(text: str) -> tuple[Any, Any, str]:
+    """Option of a number, which may be left out."""
+    return float | None, None, text
+
+
+def file(text: str) -> tuple[Any, Any, str]:
+    """Option of a file, which may be left out."""
+    return Path | None, None, text
+
+
+def flag(text: str) -> tuple[Any, Any, str]:
+    """Option that is given or not."""
+    return bool, False, text
+
+
 READ: Named = {
-    "decimal": (_Word, None, "Decimal sign of a CSV file that cannot tell itself: . or a comma."),
-    "sheet": (_Word, None, "Sheet of an Excel file to read; by default the first."),
-    "encoding": (_Word, None, "Encoding of a text file, where the guess is wrong: utf-8, …"),
-    "as_json": (bool, False, "Print JSON instead of text."),
+    "decimal": word("Decimal sign of a CSV file that cannot tell itself: . or a comma."),
+    "sheet": word("Sheet of an Excel file to read; by default the first."),
+    "encoding": word("Encoding of a text file, where the guess is wrong: utf-8, …"),
+    "as_json": flag("Print JSON instead of text."),
 }
 FILES: Named = {
-    "report": (Path | None, None, "Write an HTML report here."),
+    "report": file("Write an HTML report here."),
     "currency": (str, "", "What the report counts money in: €, EUR, …"),
     **READ,
 }
-HOURS: Named = {
-    "hourly": (Path | None, None, "Sales by the hour: they tell when shelves were empty."),
-    "receipts": (Path | None, None, "Or receipts: time, item, units; they tell the same."),
+SHOPS: Named = {
     "opens": (int | None, None, "First hour in which shops sell."),
     "closes": (int | None, None, "Hour at which shops close."),
-    "time_zone": (_Word, None, "Where shops are, such as Europe/Berlin, for times with offsets."),
+    "time_zone": word("Where shops are, such as Europe/Berlin, for times with offsets."),
+}
+HOURS: Named = {
+    "hourly": file("Sales by the hour: they tell when shelves were empty."),
+    "receipts": file("Or receipts: time, item, units; they tell the same."),
+    **SHOPS,
 }
 _OPTIONS: Options = {
     "Columns": {
         "observed": (str, ..., "Column of observations: sales, offered prices, times in service."),
-        "features": (
-            _Words,
-            None,
-            "Columns that decisions may depend on, with commas between them: numbers or text.",
+        "features": several(
+            "Columns that decisions may depend on, with commas between them: numbers or text."
         ),
-        "date": (_Word, None, "Column of dates; an order rule on past sales is then looked for."),
-        "series": (_Words, None, "Columns that tell series apart, such as store,item."),
-        "calendar": (
-            _Words,
-            None,
-            "Features to make of the date: weekday, weekend, month, quarter, day, season, trend.",
+        "date": word("Column of dates; an order rule on past sales is then looked for."),
+        "series": several("Columns that tell series apart, such as store,item."),
+        "calendar": several(
+            "Features to make of the date: weekday, weekend, month, quarter, day, season, trend."
         ),
-        "categories": (
-            _Words,
-            None,
-            "Features that are categories although they look like numbers.",
-        ),
-        "censored_column": (
-            _Word,
-            None,
+        "categories": several("Features that are categories although they look like numbers."),
+        "censored_column": word(
             "Flags: yes where the truth is at least the observation (sold out, suspended); may be "
-            "empty.",
+            "empty."
         ),
-        "stock_column": (_Word, None, "What was available; may be empty."),
-        "accepted_column": (_Word, None, "Pricing: whether the offer was accepted."),
-        "failed_column": (
-            _Word,
-            None,
-            "Replacement: whether the part had failed when it was taken out.",
-        ),
-        "weight_column": (_Word, None, "Weight of each row."),
+        "stock_column": word("What was available; may be empty."),
+        "accepted_column": word("Pricing: whether the offer was accepted."),
+        "failed_column": word("Replacement: whether the part had failed when it was taken out."),
+        "weight_column": word("Weight of each row."),
         "bad_rows": (
             str,
             "drop",
@@ -85,24 +95,18 @@ _OPTIONS: Options = {
         ),
     },
     "Costs": {
-        "problem": (
-            str,
-            "newsvendor",
-            "newsvendor (order quantities), pricing or replacement (ages).",
+        "problem": (str, "newsvendor", "newsvendor (order quantities), pricing or replacement."),
+        "underage": amount("Cost of a unit too little; of a price, of a unit too low."),
+        "overage": amount("Cost of a unit too much; of a price, of a unit too high."),
+        "underage_column": word("Column of underage costs, instead."),
+        "overage_column": word("Column of overage costs, instead."),
+        "service_level": amount(
+            "Share of rows whose order should cover the demand, such as .95, instead of two costs."
         ),
-        "underage": (_Cost, None, "Cost of a unit too little; of a price, of a unit too low."),
-        "overage": (_Cost, None, "Cost of a unit too much; of a price, of a unit too high."),
-        "underage_column": (_Word, None, "Column of underage costs, instead."),
-        "overage_column": (_Word, None, "Column of overage costs, instead."),
-        "service_level": (
-            _Cost,
-            None,
-            "Share of rows whose order should cover the demand, such as .95, instead of two costs.",
-        ),
-        "planned": (_Cost, None, "Replacement: cost of a planned one."),
-        "failure": (_Cost, None, "Replacement: cost of a failure."),
+        "planned": amount("Replacement: cost of a planned one."),
+        "failure": amount("Replacement: cost of a failure."),
         "goal": (str, "cost", "Pricing: least cost, or most revenue."),
-        "unit_cost": (_Cost, None, "Pricing for revenue: what a deal costs."),
+        "unit_cost": amount("Pricing for revenue: what a deal costs."),
     },
     "Model and band": {
         "model": (
@@ -117,10 +121,8 @@ _OPTIONS: Options = {
             "How far above the observation the truth may lie: latent (estimated), none, searched "
             "(as published), or two numbers low,high.",
         ),
-        "sellout_rate": (
-            _Word,
-            None,
-            "Share of rows that sold out, if you know about it: .4, or a range .3,.5.",
+        "sellout_rate": word(
+            "Share of rows that sold out, if you know about it: .4, or a range .3,.5."
         ),
         "when_unidentified": (
             str,
@@ -129,30 +131,10 @@ _OPTIONS: Options = {
             "be), minimax_regret (the smallest possible loss against knowing the truth), or "
             "expected_cost (the least expected cost).",
         ),
-        "by": (_Words, None, "One model for each group of these columns, such as store,item."),
+        "by": several("One model for each group of these columns, such as store,item."),
         "seed": (int, 0, "Seed of all that is random."),
     },
 }
-
-
-def read_plan(words: dict[str, Any]) -> DecisionPlan:
-    """Make a plan of the words on the command line, by the names of the options."""
-    from unmet.planning.plan_options import plan_from_options
-    from unmet.validation import WholeNumber
-
-    words = dict(words)
-    band, rate = words["band"], words["sellout_rate"]
-    WholeNumber(0, 2**32 - 1)("seed", words["seed"])
-    for options in _OPTIONS.values():
-        for name, (kind, *_) in options.items():
-            if kind == _Words:
-                words[name] = names(words[name])
-    if "," in words["model"]:
-        words["model"] = tuple(each.strip() for each in words["model"].split(","))
-    if "," in band:
-        words["band"] = _pair("band", band)
-    words["sellout_rate"] = None if rate is None else rates(rate)
-    return plan_from_options(**words)
 
 
 def lot_size(text: str) -> float | None:
@@ -167,7 +149,13 @@ def lot_size(text: str) -> float | None:
 
 def rates(text: str) -> float | tuple[float, float]:
     """Read a sell-out rate, or a range of two."""
-    return _pair("sellout_rate", text) if "," in text else _number("sellout_rate", text)
+    return _numbers("sellout_rate", text)
+
+
+def models(text: str) -> str | tuple[str, ...]:
+    """Read the name of a model, or several to compare."""
+    listed = tuple(each.strip() for each in text.split(","))
+    return listed[0] if len(listed) == 1 else listed
 
 
 def takes_plan(
@@ -187,13 +175,24 @@ def takes_plan(
 
     @wraps(command)
     def run(words: dict[str, Any], **given: Any) -> Any:
+        from unmet.planning.plan_options import plan_from_options
+        from unmet.validation import WholeNumber
+
         asked = {name: words.pop(name) for panel in _OPTIONS.values() for name in panel}
         if fallbacks and asked["problem"] != "replacement" and asked["goal"] != "revenue":
             costs = ("underage", "overage", "underage_column", "overage_column", "service_level")
             given["costs_given"] = any(asked[name] is not None for name in costs)
             if not given["costs_given"]:
                 asked |= fallbacks
-        return command(plan=read_plan(asked), words=words, **given)
+        WholeNumber(0, 2**32 - 1)("seed", asked["seed"])
+        for name in ("features", "series", "calendar", "categories", "by"):
+            asked[name] = names(asked[name])
+        asked["model"] = models(asked["model"])
+        if "," in asked["band"]:
+            asked["band"] = _numbers("band", asked["band"])
+        if asked["sellout_rate"] is not None:
+            asked["sellout_rate"] = rates(asked["sellout_rate"])
+        return command(plan=plan_from_options(**asked), words=words, **given)
 
     return takes_words(run, {**_OPTIONS, **options})
 
@@ -239,15 +238,12 @@ def names(given: list[str] | None) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _pair(name: str, text: str) -> tuple[float, float]:
-    parts = text.split(",")
-    if len(parts) != 2:
-        raise InvalidInput(f"{name} must be a word or two numbers low,high, got {text!r}.")
-    return _number(name, parts[0]), _number(name, parts[1])
-
-
-def _number(name: str, text: str) -> float:
+def _numbers(name: str, text: str) -> Any:
+    """Read a number, or two with a comma between them."""
     try:
-        return float(text)
+        found = tuple(map(float, text.split(",")))
     except ValueError:
-        raise InvalidInput(f"{name} must be a number, got {text!r}.") from None
+        found = ()
+    if len(found) not in (1, 2):
+        raise InvalidInput(f"{name} must be a number, or two as low,high, got {text!r}.")
+    return found[0] if len(found) == 1 else found

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmet.cli.hours import HourFiles, told
-from unmet.cli.options import FILES, HOURS, READ, Named, Options, lot_size, names, rates
+from unmet.cli.hours import till_file, till_sales, told
+from unmet.cli.options import (
+    FILES,
+    HOURS,
+    READ,
+    Named,
+    Options,
+    amount,
+    file,
+    lot_size,
+    models,
+    names,
+    rates,
+    several,
+    word,
+)
 from unmet.cli.output import (
-    REPORTS,
-    TABLES,
     as_options,
-    check_output,
+    check_files,
     command_line,
-    labels_table,
+    load_plan,
     print_json,
+    read_words,
     remark,
     show_files,
     write_report,
@@ -31,8 +43,6 @@ if TYPE_CHECKING:
     from unmet.planning import DecisionLog, Monitoring, OrderPlan, Schema
     from unmet.validation import ErrorCollector
 
-    Entry = Callable[[DecisionLog], DecisionLog]
-
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
 EXAMPLES = {
@@ -40,20 +50,16 @@ EXAMPLES = {
         "unmet plan sales.csv --horizon 7",
         "unmet plan sales.csv --horizon 7 --lead-time 2 --underage 3 --overage 1 -o orders.csv",
         "unmet plan sales.csv --horizon 14 --service-level .95 --future prices.csv --country DE",
-        "unmet plan sales.csv --underage 3 --overage 1 --report report.html --currency €",
-        "unmet plan sales.csv --log decisions.parquet --decided ordered.csv",
-        "unmet plan sales.csv --hourly hours.parquet --opens 6 --closes 22",
+        "unmet plan sales.csv --log decisions.parquet --decided ordered.csv --report report.html",
         "unmet plan --receipts receipts.csv --horizon 3",
     ),
     "replenish": (
         "unmet replenish sales.csv --lead-time 2 --on-hand left",
         "unmet replenish sales.csv --lead-time 3 --review 7 --on-hand left --on-order on_order.csv "
         "--holding .2 --shortage 1 --levels levels.csv",
-        "unmet replenish sales.csv --lead-time days --step pack --shelf-life 5 --report "
-        "report.html",
+        "unmet replenish sales.csv --lead-time days --step pack --shelf-life 5",
     ),
     "monitor": (
-        "unmet monitor plan.unmet sales.csv",
         "unmet monitor plan.unmet sales.csv --log decisions.parquet",
         "unmet monitor plan.unmet sales.csv; test $? -ne 4 || unmet plan sales.csv --save "
         "plan.unmet",
@@ -61,59 +67,50 @@ EXAMPLES = {
 }
 PLAN_AGAIN = 4
 """Exit code where the plan should be made again."""
-_TEXT, _PATH = str | None, Path | None
 _COLUMNS: Named = {
-    "date": (_TEXT, None, "Column of dates."),
-    "series": (list[str] | None, None, "Columns that tell series apart, such as store,item."),
-    "sales": (_TEXT, None, "Column of sales."),
-    "sold_out": (_TEXT, None, "Column of flags; 'none': there is none."),
-    "stock": (_TEXT, None, "Column of what was available, or 'none'."),
-    "price": (_TEXT, None, "Column of prices, or 'none'."),
-    "known_future": (
-        list[str] | None,
-        None,
-        "Columns that are known beforehand, such as promotion,weather.",
-    ),
+    "date": word("Column of dates."),
+    "series": several("Columns that tell series apart, such as store,item."),
+    "sales": word("Column of sales."),
+    "sold_out": word("Column of flags; 'none': there is none."),
+    "stock": word("Column of what was available, or 'none'."),
+    "price": word("Column of prices, or 'none'."),
+    "known_future": several("Columns that are known beforehand, such as promotion,weather."),
     "gaps": (str, "auto", "Days without a row: missing, zero, or auto."),
 }
-_LEVEL = (
-    float | None,
-    None,
-    "Instead of costs: share of days on which demand is met; .9 if nothing is said.",
-)
+_LEVEL: Named = {
+    "service_level": amount(
+        "Instead of costs: share of days on which demand is met; .9 if nothing is said."
+    )
+}
 _LOG: Named = {
-    "log": (_PATH, None, "Parquet file that keeps suggestions, and what was made of them."),
-    "decided": (
-        _PATH,
-        None,
-        "Table of what was decided or delivered: series, date, order, delivered.",
-    ),
+    "log": file("Parquet file that keeps suggestions, and what was made of them."),
+    "decided": file("Table of what was decided or delivered: series, date, order, delivered."),
 }
 _WRITTEN: Named = {
     "output": (Path, Path("orders.csv"), "Where to write the orders: CSV, Excel or Parquet."),
-    "future": (_PATH, None, "Table of what is known of coming days: date, series, prices, …"),
-    "save": (_PATH, None, "Keep the plan here, for unmet monitor and unmet.load."),
+    "future": file("Table of what is known of coming days: date, series, prices, …"),
+    "save": file("Keep the plan here, for unmet monitor and unmet.load."),
     **FILES,
 }
 _MODEL: Named = {
-    "country": (_TEXT, None, "Code for public holidays, such as DE."),
+    "country": word("Code for public holidays, such as DE."),
     "seed": (int, 0, "Seed of all that is random."),
 }
-_FEW = "'none' keeps fractions. By default 1 where sales are whole."
+_STEP: Named = {
+    "step": word("Size of a lot; 'none' keeps fractions. By default 1 where sales are whole.")
+}
 PLAN: Options = {
     "Files": _WRITTEN,
     "Columns, where the guess is wrong": _COLUMNS,
     "Orders": {
         "horizon": (int, 7, "How many days orders are for."),
         "lead_time": (int, 0, "Days from the last one known to the first one ordered for."),
-        "underage": (float | None, None, "Cost of a unit too little."),
-        "overage": (float | None, None, "Cost of a unit too much."),
-        "service_level": _LEVEL,
-        "step": (_TEXT, None, f"Size of a lot; {_FEW}"),
-        "sellout_rate": (
-            _TEXT,
-            None,
-            "Share of days that sold out, where no column tells: .2, or a range .1,.3.",
+        "underage": amount("Cost of a unit too little."),
+        "overage": amount("Cost of a unit too much."),
+        **_LEVEL,
+        **_STEP,
+        "sellout_rate": word(
+            "Share of days that sold out, where no column tells: .2, or a range .1,.3."
         ),
     },
     "Hours of the till": HOURS,
@@ -129,43 +126,41 @@ PLAN: Options = {
 }
 _RULES: Named = {
     "lead_time": (str, "0", "Days from an order until it can be sold."),
-    "review": (_TEXT, None, "Days from one order to the next."),
-    "holding": (_TEXT, None, "Cost of a unit left over, each day."),
-    "shortage": (_TEXT, None, "Cost of a unit that is missing."),
-    "shelf_life": (_TEXT, None, "Days on which a unit can be sold."),
-    "waste": (_TEXT, None, "Cost of a unit that spoils."),
-    "fixed": (_TEXT, None, "Cost of an order, of any size."),
-    "step": (_TEXT, None, f"Size of a lot; {_FEW}"),
-    "minimum": (_TEXT, None, "Least units of an order."),
-    "capacity": (_TEXT, None, "Most units of an order."),
+    "review": word("Days from one order to the next."),
+    "holding": word("Cost of a unit left over, each day."),
+    "shortage": word("Cost of a unit that is missing."),
+    "shelf_life": word("Days on which a unit can be sold."),
+    "waste": word("Cost of a unit that spoils."),
+    "fixed": word("Cost of an order, of any size."),
+    **_STEP,
+    "minimum": word("Least units of an order."),
+    "capacity": word("Most units of an order."),
 }
 REPLENISH: Options = {
     "Files": {
         **_WRITTEN,
-        "on_order": (_PATH, None, "Table of what is on its way: series, date of arrival, units."),
-        "levels": (_PATH, None, "Write reorder points and order-up-to levels here."),
-        "projection": (_PATH, None, "Write the stock to come here."),
+        "on_order": file("Table of what is on its way: series, date of arrival, units."),
+        "levels": file("Write reorder points and order-up-to levels here."),
+        "projection": file("Write the stock to come here."),
     },
     "Columns, where the guess is wrong": {
         **_COLUMNS,
-        "on_hand": (
-            _TEXT,
-            None,
-            "Column of what is left at the end of a day; its last row is what is there.",
+        "on_hand": word(
+            "Column of what is left at the end of a day; its last row is what is there."
         ),
     },
     "What holds in the shop: numbers, or columns of them": _RULES,
     "Orders": {
-        "service_level": _LEVEL,
+        **_LEVEL,
         "unmet": (str, "lost", "What becomes of unmet demand: lost or backordered."),
-        "budget": (float | None, None, "Most units of all orders together."),
+        "budget": amount("Most units of all orders together."),
     },
     "What was decided before": _LOG,
     "Model": _MODEL,
 }
 MONITOR: Options = {
     "Test": {
-        "log": (_PATH, None, "Parquet file of what was decided and delivered."),
+        "log": file("Parquet file of what was decided and delivered."),
         "level": (float, 0.01, "False-alarm probability over the whole monitoring period."),
     },
     "Files": READ,
@@ -191,30 +186,28 @@ def plan(
     from unmet.planning import OrderPlan
     from unmet.validation import ErrorCollector
 
-    till = HourFiles(*(words.pop(name) for name in HOURS))
-    if table is None and till.path is None:
-        raise InvalidInput("A table of sales must be given, or hours of the till, got neither.")
     wrong = ErrorCollector()
-    wrong.ask(till.check)
-    costs = {name: words.pop(name) for name in ("underage", "overage")}
-    level, rate, step = (words.pop(name) for name in ("service_level", "sellout_rate", "step"))
-    wrong.about_costs(level, **costs)
+    till = wrong.ask(till_file, words)
+    if table is None and till is None and not wrong.sentences:
+        raise InvalidInput("A table of sales must be given, or hours of the till, got neither.")
+    under, over, level = (words[name] for name in ("underage", "overage", "service_level"))
+    wrong.about_costs(level, underage=under, overage=over)
     cost = None
     if level is not None:
         cost = wrong.ask(Newsvendor.from_service_level, level)
-    elif None not in costs.values():
-        cost = wrong.ask(Newsvendor, **costs)
-    models = [each.strip() for each in words.pop("model").split(",")]
+    elif under is not None and over is not None:
+        cost = wrong.ask(Newsvendor, under, over)
+    rate, step = words["sellout_rate"], words["step"]
     planned = OrderPlan(
-        horizon=words.pop("horizon"),
+        horizon=words["horizon"],
         cost=cost,
-        lead_time=words.pop("lead_time"),
+        lead_time=words["lead_time"],
         sellout_rate=None if rate is None else wrong.ask(rates, rate),
-        model=models[0] if len(models) == 1 else models,
+        model=models(words["model"]),
         lot="auto" if step is None else wrong.ask(lot_size, step),
         schema=_schema(words),
-        country=words.pop("country"),
-        random_state=words.pop("seed"),
+        country=words["country"],
+        random_state=words["seed"],
     )
     _order(planned, table, words, wrong, till)
 
@@ -236,16 +229,13 @@ def replenish(
     from unmet.validation import ErrorCollector
 
     wrong = ErrorCollector()
-    rules = {name: words.pop(name) for name in (*_RULES, "unmet", "budget")}
-    rules["lot"] = rules.pop("step")
-    rules = {
-        name: _number_or_column(each) if isinstance(each, str) and name != "unmet" else each
-        for name, each in rules.items()
-        if each is not None
-    }
-    if rules.get("lot") == "none":
-        rules["lot"] = None
-    level, life = words.pop("service_level"), rules.get("shelf_life")
+    given = {name: words[name] for name in _RULES if words[name] is not None}
+    rules = {name: _number_or_column(each) for name, each in given.items()}
+    if "step" in rules:
+        lot = rules.pop("step")
+        rules["lot"] = None if lot == "none" else lot
+    rules |= {name: words[name] for name in ("unmet", "budget") if words[name] is not None}
+    level, life = words["service_level"], rules.get("shelf_life")
     if level is not None and {"holding", "shortage"} & rules.keys():
         wrong.sentences.append(
             "--service-level must not be given beside --holding and --shortage, got both."
@@ -259,17 +249,16 @@ def replenish(
         cost=None if level is None else wrong.ask(Newsvendor.from_service_level, level),
         supply=wrong.ask(SupplyRules, **rules) or SupplyRules(),
         schema=_schema(words),
-        country=words.pop("country"),
-        random_state=words.pop("seed"),
+        country=words["country"],
+        random_state=words["seed"],
     )
-    _order(planned, table, words, wrong, HourFiles())
+    _order(planned, table, words, wrong, None)
 
 
 def _schema(words: dict[str, Any]) -> Schema:
-    """Take the columns out of the words."""
     from unmet.planning import Schema
 
-    given = {name: words.pop(name) for name in (*_COLUMNS, "on_hand") if name in words}
+    given = {name: words[name] for name in (*_COLUMNS, "on_hand") if name in words}
     for name in ("series", "known_future"):
         given[name] = None if given[name] is None else names(given[name])
     for name in ("sold_out", "stock", "price"):
@@ -291,63 +280,81 @@ def _order(
     table: Path | None,
     words: dict[str, Any],
     wrong: ErrorCollector,
-    till: HourFiles,
+    till: Path | None,
 ) -> None:
     """Read the tables, fit the plan, and write and show what it orders."""
-    from unmet.progress import report_progress
-    from unmet.report import report_data
-    from unmet.tables.reading import read_file
+    import polars as pl
 
-    _check_files(wrong, table, words)
+    from unmet.planning import DecisionLog
+    from unmet.progress import report_progress
+    from unmet.tables.reading import date_form, dates_as_read
+
+    read = [words.get(name) for name in ("future", "on_order", "decided")]
+    check_files(words, table, till, *read, wrong=wrong)
+    log = words["log"]
+    if words["decided"] is not None and log is None:
+        wrong.sentences.append("--log must be given where --decided is: it keeps what was decided.")
     wrong.ask(planned.check)
     wrong.tell()
     lasts = planned.supply is not None
-    decimal, sheet, encoding = (words[name] for name in ("decimal", "sheet", "encoding"))
-    by_hours, dialect = None, None
-    if table is not None:
-        read = read_file(table, decimal=decimal, sheet=sheet, encoding=encoding)
-        rows, said, dialect = read.table, read.notes, read.dialect
-        if till.path is not None:
-            keys = planned.columns(rows).series
-            by_hours = till.read(keys, keys, decimal=decimal, encoding=encoding)
-    else:
+    hours, dialect, said = None, None, ()
+    if table is None:
+        assert till is not None
         series = None if planned.schema is None else planned.schema.series
-        by_hours = till.read(series, decimal=decimal, encoding=encoding)
-        rows, said = by_hours.daily, ()
+        hours = till_sales(read_words(till, words, beside=True), words, series)
+        rows = hours.daily
+    else:
+        file = read_words(table, words)
+        rows, said, dialect = file.table, file.notes, file.dialect
+        if till is not None:
+            keys = planned.columns(rows).series
+            hours = till_sales(read_words(till, words, keys, beside=True), words, keys)
+    # columns of text in the table of sales are text in other tables as well
+    text = [name for name, kind in rows.schema.items() if kind == pl.String]
     given: dict[str, Any] = {
-        name: _read_beside(words[name], rows, decimal, encoding)
-        for name in ("future", "on_order")
+        name: read_words(words[name], words, text, beside=True).table
+        for name in ("future", "on_order", "decided")
         if words.get(name) is not None
     }
-    log, enter = words["log"], None
+    changes = given.pop("decided", None)
+
+    def enter(found: DecisionLog) -> DecisionLog:
+        """Write down what was decided since."""
+        if changes is None:
+            return found
+        called = [*(["arrives"] if lasts else []), schema.date, "date"]
+        date = next((name for name in called if name in changes.columns), called[0])
+        return found.changed(changes, date, date_form(rows, schema.date))
+
     if log is not None:
-        given["log"], enter = _read_log(planned, rows, words)
+        schema = planned.columns(rows)
+        given["log"] = enter(DecisionLog.read(log, schema.series))
     with report_progress() as step_done:
-        if by_hours is not None:
-            said = (*said, *by_hours.notes)
-            given["hours"] = told(by_hours, step_done)
+        if hours is not None:
+            said = (*said, *hours.notes)
+            given["hours"] = told(hours, step_done)
         planned.fit(rows, **given, progress=step_done)
-    orders, day = planned.orders(), planned.schema_.date
-    made = [(orders, words["output"])]
+    orders, schema = planned.orders(), planned.schema_
+
+    def write(made: polars.DataFrame, path: Path) -> Path:
+        """Write a table; as text its dates have the form that was read."""
+        dates = [name for name, kind in made.schema.items() if kind == pl.Date]
+        if path.suffix.lower() == ".csv":
+            made = made.with_columns(dates_as_read(made[name], rows[schema.date]) for name in dates)
+        return write_table(made, path, dialect)
+
+    files = [write(orders, words["output"])]
     if words.get("levels") is not None:
-        made.append((planned.levels(), words["levels"]))
+        files.append(write(planned.levels(), words["levels"]))
     if words.get("projection") is not None:
-        made.append((planned.projection(), words["projection"]))
-    files = [write_table(_as_read(each, rows[day], path), path, dialect) for each, path in made]
-    if words["report"] is not None:
-        content = report_data(
-            planned, notes=said, command=command_line(), currency=words["currency"]
-        )
-        files += write_report(content, words["report"])
+        files.append(write(planned.projection(), words["projection"]))
+    files += write_report(planned, words, notes=said)
     if words["save"] is not None:
         files.append(planned.save(words["save"], about={"command": command_line()}))
-    if enter is not None:
-        from unmet.planning import DecisionLog
-
-        when = "arrives" if lasts else day
+    if log is not None:
+        when = "arrives" if lasts else schema.date
         # as the log is by now: others may have written it
-        series = planned.schema_.series
-        DecisionLog.update(log, series, lambda found: enter(found).suggested(orders, when))
+        DecisionLog.update(log, schema.series, lambda found: enter(found).suggested(orders, when))
         files.append(log)
     if words["as_json"]:
         print_json(_content(planned, orders), files)
@@ -358,83 +365,6 @@ def _order(
             typer.echo(str(planned.overrides_))
     remark((*said, *planned.notes_, *(() if lasts else planned.choice_.left_out)))
     show_files(files)
-
-
-# --- Files.
-
-
-def _check_files(wrong: ErrorCollector, table: Path | None, words: dict[str, Any]) -> None:
-    """Collect files that cannot be written, would replace another one, or are not there."""
-    read = [table, *(words.get(name) for name in ("future", "on_order", "decided"))]
-    endings = {
-        "output": TABLES,
-        "levels": TABLES,
-        "projection": TABLES,
-        "report": REPORTS,
-        "save": None,
-        "log": (".parquet",),
-    }
-    taken = list(read)
-    for name, suffixes in endings.items():
-        wrong.ask(check_output, words.get(name), f"--{name}", suffixes, taken)
-        taken.append(words.get(name))
-    wrong.sentences += [
-        f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
-        for file in read
-        if file is not None and not file.exists()
-    ]
-    if words["decided"] is not None and words["log"] is None:
-        wrong.sentences.append("--log must be given where --decided is: it keeps what was decided.")
-
-
-def _read_beside(
-    path: Path, rows: polars.DataFrame, decimal: str | None, encoding: str | None
-) -> polars.DataFrame:
-    """Read another table: columns of text in the table of sales are text there as well."""
-    import polars as pl
-
-    from unmet.planning import read_table
-
-    text = [name for name, kind in rows.schema.items() if kind == pl.String]
-    is_text = path.suffix.lower() not in (".xlsx", ".parquet", ".pq")
-    return read_table(path, text=text, decimal=decimal, encoding=encoding if is_text else None)
-
-
-def _as_read(table: polars.DataFrame, dates: polars.Series, path: Path) -> polars.DataFrame:
-    """Give a table whose dates have the form that was read, where they are written as text."""
-    import polars as pl
-
-    from unmet.tables.reading import dates_as_read
-
-    if path.suffix.lower() != ".csv":
-        return table
-    return table.with_columns(
-        dates_as_read(table[name], dates).alias(name)
-        for name, kind in table.schema.items()
-        if kind == pl.Date
-    )
-
-
-def _read_log(
-    planned: OrderPlan, rows: polars.DataFrame, words: dict[str, Any]
-) -> tuple[DecisionLog, Entry]:
-    """Read the log of decisions, or begin one; enter what was decided since, into any log."""
-    from unmet.planning import DecisionLog
-    from unmet.tables.reading import date_form
-
-    schema = planned.columns(rows)
-    log = DecisionLog.read(words["log"], schema.series)
-    if words["decided"] is None:
-        return log, lambda found: found
-    table = _read_beside(words["decided"], rows, words["decimal"], words["encoding"])
-    called = [schema.date, "date"] if planned.supply is None else ["arrives", schema.date, "date"]
-    date = next((name for name in called if name in table.columns), called[0])
-    form = date_form(rows, schema.date)
-
-    def enter(found: DecisionLog) -> DecisionLog:
-        return found.changed(table, date, form)
-
-    return enter(log), enter
 
 
 # --- What is shown.
@@ -473,6 +403,8 @@ def _show_columns(planned: OrderPlan, n_rows: int) -> None:
     """Print which column is what and why, with the option that changes it; then what was read."""
     import numpy as np
 
+    from unmet.evaluation.comparison import text_table
+
     schema, panel = planned.schema_, planned.panel_
     fields = _FIELDS if planned.supply is None else {**_FIELDS, "on_hand": "on hand"}
     lines = []
@@ -481,7 +413,7 @@ def _show_columns(planned: OrderPlan, n_rows: int) -> None:
         listed = ", ".join(value) if isinstance(value, tuple) else value
         why = schema.why.get(field, "given" if field == "on_hand" and value else "")
         lines.append((words, listed or "-", why, f"--{field.replace('_', '-')}"))
-    typer.echo(labels_table(["what", "column", "because of", "to change it"], lines))
+    typer.echo(text_table(["what", "column", "because of", "to change it"], lines, words=True))
     if schema.left_out:
         said = [f"{name} ({why})" for name, why in schema.left_out.items()]
         others = f" and {len(said) - 20:,} more" if len(said) > 20 else ""
@@ -524,6 +456,7 @@ def _show_orders(planned: OrderPlan, orders: polars.DataFrame) -> None:
 
 def _show_replenishment(planned: OrderPlan, orders: polars.DataFrame) -> None:
     """Print the orders in a few sentences, and the series that are most urgent."""
+    from unmet.evaluation.comparison import text_table
     from unmet.report.data import urgent_first
 
     def cell(value: Any) -> str:
@@ -536,7 +469,7 @@ def _show_replenishment(planned: OrderPlan, orders: polars.DataFrame) -> None:
     columns = [*series, "order", "arrives", "on_hand", "on_order", "runs_empty"]
     shown = [tuple(map(cell, row)) for row in urgent.select(columns).iter_rows()]
     heads = [*series, *(name.replace("_", " ") for name in columns[len(series) :])]
-    typer.echo(f"\n{labels_table(heads, shown)}")
+    typer.echo(f"\n{text_table(heads, shown, words=True)}")
     if orders.height > urgent.height:
         typer.echo(f"and {orders.height - urgent.height:,} more series, which are in the table.")
 
@@ -560,17 +493,9 @@ def monitor(
 ) -> int:
     """Compare the days since a plan with what it promised; exit code 4 if it no longer holds."""
     from unmet import planning
-    from unmet.persistence import load
-    from unmet.tables.reading import read_file
 
-    planned = load(saved)
-    if not isinstance(planned, planning.OrderPlan):
-        raise InvalidInput(
-            f"{saved} must be a plan that unmet plan or unmet replenish has saved, got a "
-            f"{type(planned).__name__}."
-        )
-    how = {name: words[name] for name in ("decimal", "sheet", "encoding")}
-    read = read_file(table, text=planned.schema_.ids, **how)
+    planned = load_plan(saved, planning.OrderPlan, "unmet plan or unmet replenish has saved")
+    read = read_words(table, words, planned.schema_.ids)
     found = planning.monitor(planned, read.table, words["log"], words["level"])
     if words["as_json"]:
         print_json({**found.to_dict(), "table_notes": read.notes})
@@ -582,9 +507,11 @@ def monitor(
 
 def _show_monitoring(found: Monitoring) -> None:
     """Print what was expected and seen, a verdict for each, and what to do."""
+    from unmet.evaluation.comparison import text_table
+
     typer.echo(f"{found.n_rows:,} new rows, {found.first_day} to {found.last_day}.\n")
     lines = [(each.what, each.expected, each.seen, each.verdict) for each in found.checks]
-    typer.echo(labels_table(["what", "expected", "seen", "verdict"], lines) + "\n")
+    typer.echo(text_table(["what", "expected", "seen", "verdict"], lines, words=True) + "\n")
     for each in found.checks:
         if each.verdict != "as planned":
             since = "" if each.first_day is None else f" Sure since {each.first_day}."

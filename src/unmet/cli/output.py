@@ -9,9 +9,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,50 +23,101 @@ if TYPE_CHECKING:
 
     from unmet.planning.decision_report import Comparison
     from unmet.tables.dialect import Dialect
+    from unmet.tables.reading import TableFile
+    from unmet.validation import ErrorCollector
 
 
 # --- Before the work.
 
+TABLES = (".csv", ".xlsx", ".parquet", ".pq")
+"""Endings of tables that can be written."""
+_ENDINGS: dict[str, tuple[str, ...] | None] = {
+    "output": TABLES,
+    "levels": TABLES,
+    "projection": TABLES,
+    "report": (".html", ".htm"),
+    "save": None,
+    "log": (".parquet",),
+}
 
-def check_output(
-    path: Path | None,
-    option: str,
-    suffixes: tuple[str, ...] | None = None,
-    taken: Sequence[Path | None] = (),
+
+def check_files(
+    words: dict[str, Any],
+    *read: Path | None,
+    output: tuple[str, ...] | None = TABLES,
+    wrong: ErrorCollector | None = None,
 ) -> None:
-    """Complain of a file that cannot be written before any work is done.
+    """Complain of files that cannot be read or written before any work is done.
 
-    `taken` are files of the same command, which must not be written over.
+    Parameters
+    ----------
+    words : dict
+        Options; those that name files to write are checked.
+    *read : Path or None
+        Files that the command reads; none of them, and no other file, may be written over.
+    output : tuple of str or None
+        Endings that ``--output`` may have; None: any.
+    wrong : ErrorCollector, optional
+        Is given the complaints, where there are others to be told with them.
     """
-    if path is None:
-        return
+    from unmet.validation import ErrorCollector
+
+    found = wrong or ErrorCollector()
+    found.sentences += [
+        f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
+        for file in read
+        if file is not None and not file.exists()
+    ]
+    taken = [file for file in read if file is not None]
+    for name, endings in (_ENDINGS | {"output": output}).items():
+        path = words.get(name)
+        if path is not None:
+            found.ask(_check_output, path, f"--{name}", endings, taken)
+            taken.append(path)
+    if wrong is None:
+        found.tell()
+
+
+def _check_output(
+    path: Path, option: str, endings: tuple[str, ...] | None, taken: Sequence[Path]
+) -> None:
     from unmet.files import check_ordinary
 
-    if path.is_dir():
-        raise InvalidInput(f"{option} must be a file, got the folder {path}.")
     check_ordinary(path, option)
     if not path.parent.is_dir():
         raise InvalidInput(f"{option} must be in a folder that exists, got {path}.")
     if not os.access(path.parent, os.W_OK):
         raise InvalidInput(f"{option} must be in a folder that can be written to, got {path}.")
-    if suffixes is not None and path.suffix.lower() not in suffixes:
-        raise InvalidInput(f"{option} must end in {' or '.join(suffixes)}, got {path.name}.")
-    if any(_same_file(path, other) for other in taken if other is not None):
-        raise InvalidInput(f"{option} must not be another file of this command, got {path}.")
+    if endings is not None and path.suffix.lower() not in endings:
+        raise InvalidInput(f"{option} must end in {' or '.join(endings)}, got {path.name}.")
+    for other in taken:  # by links of either kind as well
+        same = path.exists() and other.exists() and path.samefile(other)
+        if same or path.resolve() == other.resolve():
+            raise InvalidInput(f"{option} must not be another file of this command, got {path}.")
 
 
-def _same_file(one: Path, other: Path) -> bool:
-    """Whether two names mean one file, also by links of either kind."""
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return one.resolve() == other.resolve()
+def read_words(
+    path: Path, words: dict[str, Any], text: Collection[str] = (), *, beside: bool = False
+) -> TableFile:
+    """Read a table as the options say; one beside another table has its own sheet and kind."""
+    from unmet.tables.reading import read_file
+
+    how = {name: words[name] for name in ("decimal", "sheet", "encoding")}
+    if beside:
+        how["sheet"] = None
+        if path.suffix.lower() in (".xlsx", ".parquet", ".pq"):
+            how["encoding"] = None
+    return read_file(path, text=text, **how)
 
 
-TABLES = (".csv", ".xlsx", ".parquet", ".pq")
-"""Endings of tables that can be written."""
+def load_plan(path: Path, kind: type, source: str) -> Any:
+    """Load a fitted plan of this kind from a file."""
+    from unmet.persistence import load
 
-
-REPORTS = (".html", ".htm")
+    plan = load(path)
+    if not isinstance(plan, kind):
+        raise InvalidInput(f"{path} must be a plan that {source}, got a {type(plan).__name__}.")
+    return plan
 
 
 @contextmanager
@@ -87,33 +137,22 @@ def working(doing: str) -> Iterator[None]:
 
 
 def write_table(table: polars.DataFrame, path: Path, dialect: Dialect | None = None) -> Path:
-    """Write a table, by the ending of the name; text in a dialect, or as usual.
-
-    Text cells that a spreadsheet would take for a formula get an apostrophe in CSV files.
-    """
+    """Write a table, by the ending of the name; text in a dialect, or as usual."""
     from unmet.files import write_content
-    from unmet.tables.dialect import Dialect, as_bytes
+    from unmet.tables.reading import table_bytes
 
-    suffix, content = path.suffix.lower(), BytesIO()
     # made in memory, since each package that writes files has its own words for a full disk
-    if suffix in (".parquet", ".pq"):
-        table.write_parquet(content)
-    elif suffix == ".xlsx":
-        from unmet.tables.reading import write_excel
-
-        write_excel(table, content)
-    else:
-        content.write(as_bytes(table, dialect or Dialect()))
-    return write_content(path, content.getvalue())
+    return write_content(path, table_bytes(table, path.suffix, dialect))
 
 
-def write_report(content: dict[str, Any], path: Path | None) -> list[Path]:
-    """Write the report if one was asked for."""
-    if path is None:
+def write_report(plan: Any, words: dict[str, Any], **more: Any) -> list[Path]:
+    """Write the report of a plan if one was asked for."""
+    if words["report"] is None:
         return []
     from unmet.report import write_report as write
 
-    return [write(content, path)]
+    more |= {"command": command_line(), "currency": words["currency"]}
+    return [write(plan, words["report"], **more)]
 
 
 def print_json(content: dict[str, Any], files: Iterable[Path] | None = None) -> None:
@@ -145,46 +184,27 @@ def show_files(files: Iterable[Path]) -> None:
         typer.echo(f"wrote {file}", err=True)
 
 
-def labels_table(header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
-    """Align a table of words to the left."""
-    lines = [tuple(header), *rows]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(header))]
-    shown = [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
-    rule = "  ".join("-" * width for width in widths)
-    return "\n".join([shown[0], rule, *shown[1:]])
-
-
 _HEADS = {
     "newsvendor": ("cost of a row", "saving", "mean order", "rows covered", "demand served"),
     "pricing": ("cost of a row", "saving", "mean price", "rows covered", "worth asked"),
     "replacement": ("cost of time", "saving", "mean age", "rows covered", "life used"),
 }
-_DETAILS = ("mean cost", "saving", "mean decision", "service level", "fill rate")
 _BASES = {
     "truth": "evaluated with the true values",
     "seen": "evaluated with those that did not sell out, which stand for the others",
     "estimate": "evaluated with estimated values, which nobody can check",
     "observation": "evaluated as if nothing were hidden, which makes low decisions look good",
 }
-_EVALUATED = {
-    "truth": "evaluated on the truth",
-    "seen": "evaluated on those that show the truth, weighted for those that sold out",
-    "estimate": "evaluated on the estimated distribution of the truth",
-    "observation": "evaluated on observations, which favours decisions that are too low",
-}
 
 
-def show_comparison(comparison: Comparison, problem: str, *, details: bool = False) -> None:
-    """Print one row per method, in the words of a planner or of a statistician."""
+def show_comparison(comparison: Comparison, problem: str) -> None:
+    """Print one row per method, without columns that nobody can fill."""
     from unmet.evaluation.comparison import number, percent, text_table
     from unmet.planning.backtest import METHODS
 
     rows = [
         (
-            each.label if details or each.method != "plan" else METHODS["plan"],
+            METHODS["plan"] if each.method == "plan" else each.label,
             number(each.cost),
             percent(each.saving),
             number(each.decision),
@@ -193,12 +213,11 @@ def show_comparison(comparison: Comparison, problem: str, *, details: bool = Fal
         )
         for each in comparison.methods
     ]
-    heads = ["method", *(_DETAILS if details else _HEADS[problem])]
-    kept = [place for place in range(len(heads)) if {row[place] for row in rows} != {"-"}]
-    basis = (_EVALUATED if details else _BASES)[comparison.basis]
-    shown = [tuple(row[place] for place in kept) for row in rows]
-    typer.echo(text_table([heads[place] for place in kept], shown))
-    typer.echo(f"{comparison.n_rows:,} rows, {basis}.")
+    columns = zip(("method", *_HEADS[problem]), zip(*rows, strict=True), strict=True)
+    kept = [(head, cells) for head, cells in columns if set(cells) != {"-"}]
+    shown = zip(*(cells for _, cells in kept), strict=True)
+    typer.echo(text_table([head for head, _ in kept], list(shown)))
+    typer.echo(f"{comparison.n_rows:,} rows, {_BASES[comparison.basis]}.")
 
 
 # --- The library names parameters; here they become the options of the running command.

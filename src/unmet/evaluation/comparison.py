@@ -29,18 +29,20 @@ from unmet.evaluation.measures import (
 # --- Aligned plain text, so that a result printed at the prompt can be read.
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Align the first column to the left, all others to the right, a rule under the header."""
-    lines = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool = False) -> str:
+    """Align columns, a rule under the header: the first, or all of `words`, to the left."""
+    lines = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
 
     def aligned(line: Sequence[str]) -> str:
-        first, *others = line
-        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        return "  ".join([first.ljust(widths[0]), *cells]).rstrip()
+        cells = [
+            cell.ljust(width) if words or not place else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        return "  ".join(cells).rstrip()
 
     rule = "  ".join("-" * width for width in widths)
-    return "\n".join([aligned(lines[0]), rule, *(aligned(line) for line in lines[1:])])
+    return "\n".join([aligned(header), rule, *map(aligned, rows)])
 
 
 def number(value: float | None, digits: int = 2) -> str:

@@ -149,7 +149,7 @@ def _decisions(
         "stake": stake_of(plan) if stake is None else stake,
         "n_rows": n_decisions or plan.n_rows_,
         "level": plan.level,
-        "inputs": _decision_inputs(plan),
+        "inputs": decision_inputs(plan),
         "notes": list(dict.fromkeys((*plan.notes_, *why, *notes))),
         "date": plan.date,
         "series": tuple(name for name in plan.series or plan.by if name),
@@ -166,7 +166,7 @@ def stake_of(plan: DecisionPlan) -> tuple[float, float, float] | None:
     return found.stake, *(found.stake_range or (found.stake, found.stake))
 
 
-def _decision_inputs(plan: DecisionPlan) -> dict[str, str]:
+def decision_inputs(plan: DecisionPlan) -> dict[str, str]:
     """Name what went in."""
     names, model = candidates(plan.model), plan.model_name
     if plan.choice_ is not None and len(names) > 1:

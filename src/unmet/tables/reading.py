@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -24,6 +25,7 @@ from unmet.rows import STOCK_SLACK
 from unmet.tables.dialect import (
     YEARS,
     Dialect,
+    as_bytes,
     beyond_calendars,
     check_names,
     find_header,
@@ -304,19 +306,27 @@ def _read_excel(
     return TableFile(table, notes=tuple(notes))
 
 
-def write_excel(table: polars.DataFrame, target: Path | IO[bytes]) -> None:
-    """Write one sheet; text stays text, whatever it begins with."""
+def table_bytes(table: polars.DataFrame, suffix: str, dialect: Dialect | None = None) -> bytes:
+    """Give the content of a file with this ending: Parquet, Excel, or else text in a dialect."""
+    content = BytesIO()
+    if suffix.lower() in (".parquet", ".pq"):
+        table.write_parquet(content)
+        return content.getvalue()
+    if suffix.lower() != ".xlsx":
+        return as_bytes(table, dialect or Dialect())
     import xlsxwriter
 
     if table.height >= 1_048_576:
         raise InvalidInput(
             f"A sheet of Excel must have less than 1,048,576 rows, got {table.height:,}."
         )
-    plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    # text stays text, whatever it begins with
+    plain = dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False)
     # in memory: otherwise each sheet goes to a temporary file first, and that disk may be full
     how = {**plain, "nan_inf_to_errors": True, "in_memory": True}
-    with xlsxwriter.Workbook(target, how) as book:
+    with xlsxwriter.Workbook(content, how) as book:
         table.write_excel(book, "table", autofit=table.height < 10_000)
+    return content.getvalue()
 
 
 def _whole_days(table: polars.DataFrame) -> list[polars.Series]:
