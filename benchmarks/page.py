@@ -26,10 +26,10 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from tornado.websocket import websocket_connect
 
-from unmet.cli.app import _free, _options
+from unmet.cli.commands import _free, _options
 
 CLOSED = float(_options(0)["server.disconnectedSessionTTL"])
-SERVE = "import sys; from unmet.cli.app import _serve; _serve(int(sys.argv[1]))"
+SERVE = "import sys; from unmet.cli.commands import _serve; _serve(int(sys.argv[1]))"
 
 
 def start():

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from unmet.cli import app as command
+from unmet.cli import commands as command
 from unmet.errors import InvalidInput, MissingPackage
 
 

@@ -6,12 +6,13 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from unmet.app.planning import has_history, orders_file
+from unmet.app.planning import has_history
 from unmet.app.upload import MAX_MEGABYTES, guess_plan, guess_truth, read_uploaded
 from unmet.censoring.model import RATES
 from unmet.censoring.text import capital, labels_for
@@ -19,15 +20,17 @@ from unmet.errors import InvalidInput
 from unmet.planning import example
 from unmet.planning.example import EXAMPLE, Example
 from unmet.tables.dialect import DecimalUnknown
-from unmet.tables.reading import PARTS, TableFile
+from unmet.tables.reading import PARTS, TableFile, table_bytes
 
 if TYPE_CHECKING:
     import polars
 
     from unmet.charts import Chart
     from unmet.planning import Schema
+    from unmet.tables.dialect import Dialect
 
 
+MAX_ROWS = 2_000  # of a table that is shown; the file has all
 PROBLEMS = {"newsvendor": "Orders", "pricing": "Prices", "replacement": "Ages of replacement"}
 LAST_ROWS = 100  # decided on where nobody says which rows are to come
 DATA_SAY = "let the data say"
@@ -461,11 +464,11 @@ def listed(sentences: Iterable[str]) -> None:
         st.markdown("\n".join(f"- {plain(each)}" for each in kept))
 
 
-def chart(drawn: Chart, finding: str = "") -> None:
+def chart(drawn: Chart, *words: str) -> None:
     """Show a chart, and in words what it shows."""
     st.vega_lite_chart(drawn.on(dark=st.context.theme.type == "dark"), theme=None)
-    if finding:
-        st.caption(plain(finding))
+    if words:
+        st.caption(plain(" ".join(words)))
 
 
 def key_figures(shown: Iterable[Sequence[str]]) -> None:
@@ -478,22 +481,29 @@ def key_figures(shown: Iterable[Sequence[str]]) -> None:
                 st.caption(plain(" ".join(filter(None, meaning))) or "&nbsp;")
 
 
+def show_table(table: Any, key: str, columns: dict[str, Any], height: int = 420) -> None:
+    """Show the first rows of a table, no higher than these need."""
+    part = table.head(MAX_ROWS)
+    tall = min(38 + 35 * part.height, height)
+    st.dataframe(part, column_config=columns, height=tall, hide_index=True, key=key)
+    if part.height < table.height:
+        st.caption(f"The first {part.height:,} of {table.height:,} rows; the file has all.")
+
+
 def take_away(
-    order_table: polars.DataFrame,
-    source: Source,
+    table: polars.DataFrame,
     report: Callable[[], str],
     command: str,
-    name: str,
+    name: str = "orders.csv",
+    dialect: Dialect | None = None,
 ) -> None:
     """Offer the orders and the report as files, and show the command that makes the same."""
     st.subheader("Take it away", anchor=False)
-
-    def written(table: polars.DataFrame) -> tuple[str, str, bytes]:
-        return orders_file(table, source.name, source.file.dialect)
-
+    suffix = f".{name.rpartition('.')[2]}"
+    mime = {".csv": "text/csv"}.get(suffix, "application/octet-stream")
     with st.container(horizontal=True):
-        mime = written(order_table.head(1))[1]
-        offer(f"Download {name}", lambda: written(order_table)[2], name, mime, type="primary")
+        made = partial(table_bytes, table, suffix, dialect)
+        offer(f"Download {name}", made, name, mime, type="primary")
         offer("Download report.html", report, "report.html", "text/html")
     st.caption("The same on the command line:")
     st.code(command, language="bash", wrap_lines=True)

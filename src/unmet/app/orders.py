@@ -21,16 +21,16 @@ from unmet.app.controls import (
     one_column,
     plain,
     shared,
+    show_table,
     take_away,
 )
 from unmet.app.planning import (
     QuickPlan,
-    first_guess,
+    guess,
     in_weeks,
     item_of,
     items,
-    orders_file,
-    other_fields,
+    orders_name,
     plan_command,
 )
 from unmet.censoring.text import capital, order_labels, percent
@@ -38,7 +38,8 @@ from unmet.charts import curve
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.inventory import SupplyRules
-from unmet.planning import OrderPlan, Schema, infer_schema
+from unmet.planning import OrderPlan, Schema
+from unmet.planning.candidates import LABELS
 from unmet.planning.order_plan import SERVICE_LEVEL
 from unmet.report import render, report_data
 from unmet.report.page import (
@@ -51,14 +52,13 @@ from unmet.report.page import (
 from unmet.report.sentences import item_finding, stock_finding
 from unmet.report.tables import by_day, item_chart, item_name, item_parts, items_of, stock_parts
 from unmet.tables.panel import GAPS
-from unmet.tables.schema import holds_flags
+from unmet.tables.schema import date_columns, holds_flags
 
 if TYPE_CHECKING:
     import polars
 
 _RATES = (None, *(place / 20 for place in range(17)))
 _MAX_ITEMS = 1_000  # that one chooses from; a search finds the others
-_MAX_ROWS = 2_000  # of the table that is shown; the file has all
 _GAPS = dict(zip(GAPS, ("found out", "unknown", "nothing sold"), strict=True))
 
 
@@ -104,7 +104,7 @@ def show_orders(source: Source) -> None:
         if choice.cost:
             sold = "" if choice.censoring_adjusted else "; sales are taken for demand"
             st.caption(f"Mean cost of a day on {choice.n_days} days that no model had seen{sold}:")
-            columns = {name: cells for name, cells, _ in cost_table(choice, data["models"])}
+            columns = {name: cells for name, cells, _ in cost_table(choice)}
             st.dataframe(columns, hide_index=True, key="models")
         else:
             st.markdown("“Compare all models” tries others on the last weeks of the past.")
@@ -117,7 +117,7 @@ def show_orders(source: Source) -> None:
 
 
 def _take_away(source: Source, asked: Asked, decided: OrderPlan) -> None:
-    name = orders_file(decided.order_table_.head(1), source.name, source.file.dialect)[0]
+    name = orders_name(source.name)
     command = plan_command(
         decided,
         asked.guess,
@@ -127,13 +127,11 @@ def _take_away(source: Source, asked: Asked, decided: OrderPlan) -> None:
         decimal=source.decimal,
         orders=name,
     )
-    take_away(
-        decided.order_table_,
-        source,
-        lambda: render(report_data(decided, notes=source.file.notes, command=command)),
-        command,
-        name,
-    )
+
+    def report() -> str:
+        return render(report_data(decided, notes=source.file.notes, command=command))
+
+    take_away(decided.order_table_, report, command, name, source.file.dialect)
 
 
 # --- At the side: which column is what.
@@ -142,17 +140,21 @@ def _take_away(source: Source, asked: Asked, decided: OrderPlan) -> None:
 def _columns(source: Source) -> Asked:
     """Ask which column is what, starting from the guesses of `unmet plan`."""
     table, key = source.file.table, f"{source.key}-{source.decimal}"
-    first_date, first_sales, doubt = _first_guess(key, table)
+    first, doubt = _guess(key, {}, table)
     st.header("Columns", divider="gray")
     numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
-    date = one_column("Date", f"{key}-plan-date", table.columns, first_date)
-    sales = one_column("What was sold", f"{key}-plan-sales", numeric, first_sales)
+    days = date_columns(table, table.columns)
+    start = first.date if first is not None else days[0] if len(days) == 1 else None
+    date = one_column("Date", f"{key}-plan-date", table.columns, start)
+    start = None if first is None else first.sales
+    sales = one_column("What was sold", f"{key}-plan-sales", numeric, start)
     if date is None or sales is None:
         raise InvalidInput(doubt or "Choose the columns of dates and of what was sold.")
-    guess = _other_fields(key, date, sales, table)
+    rest, _ = _guess(key, {"date": date, "sales": sales}, table)
+    rest = rest or Schema(series=())
     key = f"{key}-{date}-{sales}"  # other columns of these ask anew for the rest
     others = [name for name in table.columns if name not in (date, sales)]
-    begin = [name for name in guess.series if name in others]
+    begin = [name for name in rest.series or () if name in others]
     series = st.multiselect(
         "Items: columns that tell them apart",
         others,
@@ -162,19 +164,19 @@ def _columns(source: Source) -> Asked:
     )
     flags = [name for name in others if holds_flags(table[name])]
     amounts = [name for name in numeric if name != sales]
-    sold_out = one_column("Sold out: yes or no", f"{key}-flag", flags, guess.sold_out)
+    sold_out = one_column("Sold out: yes or no", f"{key}-flag", flags, rest.sold_out)
     above = st.container()
     left, coming, coming_name, way = _stock_that_lasts(source, key, amounts)
     with above:  # what is left at the end is no stock to begin with
-        rest = [name for name in amounts if name != left]
-        stock = one_column("What was in stock", f"{key}-stock", rest, guess.stock)
-        price = one_column("Price", f"{key}-price", rest, guess.price)
+        amounts = [name for name in amounts if name != left]
+        stock = one_column("What was in stock", f"{key}-stock", amounts, rest.stock)
+        price = one_column("Price", f"{key}-price", amounts, rest.price)
     labels: dict[str, Any] = {
         "date": date,
         "sales": sales,
         "series": tuple(name for name in table.columns if name in series),
         # what is left tells which days sold out, unless somebody took a flag away
-        "sold_out": sold_out or ("" if left is None or guess.sold_out else None),
+        "sold_out": sold_out or ("" if left is None or rest.sold_out else None),
         "stock": stock or "",
         "price": price or "",
     }
@@ -191,9 +193,11 @@ def _columns(source: Source) -> Asked:
         )
     told = [(name, value) for name, value in labels.items() if value is not None]
     learned = f"{source.key} {source.decimal} {content} {sorted(told)} {left} {way}"
-    guess_there = _usual(source.key, table, left)
+    usual = first if not doubt else None
+    if left is not None:
+        usual = _usual(source.key, table, left)
     weeks = in_weeks(table, date)
-    return Asked(labels, guess_there, weeks, future, name, learned, left, coming, coming_name)
+    return Asked(labels, usual, weeks, future, name, learned, left, coming, coming_name)
 
 
 def _stock_that_lasts(
@@ -213,24 +217,16 @@ def _stock_that_lasts(
     return left, coming, name, content
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _first_guess(key: str, _table: polars.DataFrame) -> tuple[str | None, str | None, str]:  # noqa: ARG001
-    return first_guess(_table)
+@st.cache_data(max_entries=16, show_spinner=False)
+def _guess(key: str, given: dict[str, str], _table: polars.DataFrame) -> tuple[Schema | None, str]:  # noqa: ARG001
+    return guess(_table, **given)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _other_fields(key: str, date: str, sales: str, _table: polars.DataFrame) -> Schema:  # noqa: ARG001
-    return other_fields(_table, date, sales)
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def _usual(key: str, _table: polars.DataFrame, left: str | None) -> Schema | None:  # noqa: ARG001
+def _usual(key: str, _table: polars.DataFrame, left: str) -> Schema | None:  # noqa: ARG001
+    """Give what `unmet replenish` would guess."""
     try:
-        return (
-            infer_schema(_table)
-            if left is None
-            else OrderPlan(supply=SupplyRules(), schema=Schema(on_hand=left)).columns(_table)
-        )
+        return OrderPlan(supply=SupplyRules(), schema=Schema(on_hand=left)).columns(_table)
     except InvalidInput:
         return None
 
@@ -327,15 +323,6 @@ def _found(order_table: polars.DataFrame, names: Any) -> tuple[polars.DataFrame,
     return rows, find.strip().lower()
 
 
-def _table(shown: Any, key: str, columns: dict[str, Any], most: int = 420) -> None:
-    """Show a table, as high as its rows need."""
-    part = shown.head(_MAX_ROWS)
-    tall = min(38 + 35 * part.height, most)
-    st.dataframe(part, column_config=columns, height=tall, hide_index=True, key=key)
-    if part.height < shown.height:
-        st.caption(f"The first {part.height:,} of {shown.height:,} rows; the file has all.")
-
-
 def _orders(plan: OrderPlan) -> str:
     """Show orders as items × days; give what was searched for."""
     import polars as pl
@@ -359,7 +346,7 @@ def _orders(plan: OrderPlan) -> str:
         for name, kind in table.schema.items()
         if kind.is_numeric()
     }
-    _table(table, "orders", columns)
+    show_table(table, "orders", columns)
     return find
 
 
@@ -380,7 +367,7 @@ def _item(plan: OrderPlan, find: str) -> None:
     for name in ("usual_sales", "hidden_demand", "safety"):
         columns[name] = st.column_config.NumberColumn(name.replace("_", " "), format="%.1f")
     columns["based_on"] = st.column_config.TextColumn("based on")
-    _table(parts, "parts", columns, 330)
+    show_table(parts, "parts", columns, 330)
 
 
 def _notes(source: Source, data: dict[str, Any]) -> None:
@@ -418,13 +405,14 @@ def _show_replenishment(source: Source, asked: Asked) -> None:
     _notes(source, data)
     with st.expander("How the orders were made"):
         st.markdown(plain(f"{capital(data['aim'])}."))
-        st.markdown(plain(f"Expected demand follows {data['models'][data['model']]}."))
-        missed, usual = data["missed"], data["missed"].get("seasonal") or 1.0
+        st.markdown(plain(f"Expected demand follows {LABELS[data['choice'].model]}."))
+        missed = data["choice"].cost
+        usual = missed.get("seasonal") or 1.0
         if len(missed) > 1:
             ranked = sorted(missed, key=missed.__getitem__)
             st.caption(f"How far each way missed demand on {data['unit']}s held out:")
             columns = {
-                "expected demand": [data["models"][name] for name in ranked],
+                "expected demand": [LABELS[name] for name in ranked],
                 "against what is usual": [f"{missed[name] / usual:.0%}" for name in ranked],
             }
             st.dataframe(columns, hide_index=True, key="missed")
@@ -490,7 +478,7 @@ def _urgent(data: dict[str, Any]) -> str:
         "runs_empty": config.DateColumn("runs empty", format="ddd D MMM"),
         "chance_of_running_out": config.NumberColumn("chance of running out", format="percent"),
     }
-    _table(rows, "replenish", columns)
+    show_table(rows, "replenish", columns)
     st.caption(
         "An item runs empty when demand is more likely than not to exceed what is there, if no "
         "other order follows. The chance is that of the time which this order is for."

@@ -6,7 +6,6 @@ What it shows is text that nothing in a file can turn into markup.
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -20,9 +19,10 @@ from unmet.app.controls import (
     key_figures,
     listed,
     move,
-    offer,
     plain,
     shared,
+    show_table,
+    take_away,
 )
 from unmet.app.orders import show_orders
 from unmet.app.whatif import MAX_ROWS, Outcome, WhatIf
@@ -34,24 +34,18 @@ from unmet.censoring.text import (
     hidden_rows,
     if_wrong,
     labels_for,
-    number,
-    percent,
     sure,
 )
-from unmet.costs import Revenue
 from unmet.errors import UnmetError
 from unmet.planning import DecisionPlan
 from unmet.planning.plan_options import command_of, plan_from_options
 from unmet.report import render
-from unmet.report.page import SYMBOLS
+from unmet.report.page import decision_cards, method_costs
 from unmet.report.sentences import decisions_finding, quantiles_finding, sensitivity_finding
 from unmet.report.tables import decisions_chart
-from unmet.tables.dialect import Dialect, as_bytes
 
 if TYPE_CHECKING:
     import polars
-
-_ROWS = 5_000  # shown in the table; the file has all
 
 
 def main() -> None:
@@ -93,7 +87,7 @@ def _answer(choice: PageChoice) -> None:
         costs = {name: moved[0][name] for name in costs}
     plan = plan_from_options(**choice.labels, **costs)
     what_if = _learn(choice.key, choice.all_rows, plan, choice.table)
-    assumed, lots = moved or move(choice, rates=what_if.rates is not None)
+    assumed, lots = moved or move(choice, rates=what_if.takes_rates)
     outcome = what_if.outcome(assumed, choice.coming, truth=choice.truth, **lots)
     command = command_of(outcome.plan, *choice.names, **lots)
     _show(outcome, choice.about, command)
@@ -112,13 +106,9 @@ def _learn(key: str, all_rows: bool, plan: DecisionPlan, table: polars.DataFrame
 
 def _show(outcome: Outcome, about: str, command: str) -> None:
     """Show key figures, charts, the table, what is not known, and what can be taken away."""
-    labels = labels_for(outcome.plan.problem)
-    key_figures(_key_figures(outcome, labels))
-    if outcome.hindsight is not None:
-        st.markdown(f"**In hindsight.** {plain(_hindsight(outcome))}")
-    choice = outcome.plan.choice_
-    if choice is not None and choice.scored:
-        st.markdown(plain(choice.why))
+    labels, data = labels_for(outcome.plan.problem), outcome.report(command)
+    # one column less, so that names fit
+    key_figures(card for card in decision_cards(data) if card[0] != "rows decided")
     left, right = st.columns(2, gap="large")
     with left:
         _decisions(outcome, labels, about)
@@ -128,70 +118,22 @@ def _show(outcome: Outcome, about: str, command: str) -> None:
     with left:
         _quantiles(outcome, labels)
     with right:
-        _unknown(outcome, labels)
-    _table(outcome.table, labels)
-    st.subheader("Take it away", anchor=False)
-    with st.container(horizontal=True):
-        offer("Download orders.csv", partial(as_bytes, outcome.table, Dialect()), "orders.csv")
-        offer(
-            "Download report.html",
-            lambda: render(outcome.report(command)),
-            "report.html",
-            "text/html",
-        )
-    st.caption("The same on the command line:")
-    st.code(command, language="bash", wrap_lines=True)
+        _unknown(outcome, labels, data["notes"])
+    if outcome.hindsight is not None:
+        st.subheader("In hindsight", anchor=False)
+        chart(*method_costs(data))
+    st.subheader("Row by row", anchor=False)
+    columns: dict[str, Any] = {
+        name: st.column_config.NumberColumn(label, format="localized")
+        for name, label in (("ignoring", labels.ignoring), ("decision", labels.decision))
+    }
+    for name, kind in outcome.table.schema.items():
+        if kind.is_temporal():
+            columns[name] = st.column_config.DateColumn(format="YYYY-MM-DD")
+    show_table(outcome.table, "decisions", columns, 320)
+    take_away(outcome.table, lambda: render(data), command)
     with rate_place:  # last, because its curve takes longest the first time
         _rates(outcome, labels)
-
-
-def _key_figures(outcome: Outcome, labels: Labels) -> list[tuple[str, str, str]]:
-    """Give the numbers that stand at the top: name, value and what it means."""
-    shown, name, meaning = [], f"Mean {labels.decision}", ""
-    decided = outcome.table["decision"]
-    finite = decided.filter(decided.is_finite())
-    if finite.len():
-        if "ignoring" in outcome.table.columns:
-            other = outcome.table["ignoring"]
-            plainly = float(other.filter(other.is_finite()).mean() or 0.0)  # type: ignore[arg-type]
-            meaning = f"{number(plainly, 4)} {labels.ignoring}"
-        mean = float(finite.mean() or 0.0)  # type: ignore[arg-type]
-        shown.append((name, number(mean, 4), meaning))
-        if labels.added_up:
-            shown.append(("In all", f"{float(finite.sum()):,.0f}", f"{decided.len():,} rows"))
-    else:
-        shown.append((name, "never", "no planned replacement pays"))
-    found, at_stake, problem = outcome.diagnosis, outcome.stake, outcome.plan.problem
-    if found is not None and found.share_censored is not None:
-        share, said = hidden_rows(found, problem, outcome.assumed)
-        shown.append((f"Rows that hide {labels.truth}", share, said))
-    if found is not None and found.identified is not None:
-        value = f"{SYMBOLS[found.identified]} {found.identified}"
-        shown.append(("Can the data tell?", value, sure(found)))
-    if at_stake is not None:
-        total, low, high = (each * outcome.table.height for each in at_stake)
-        meaning = "what ignoring it costs, all rows"
-        if low != high:
-            meaning += f"; {number(low)} to {number(high)} possible"
-        shown.append(("Money at stake", number(total), meaning))
-    return shown
-
-
-def _hindsight(outcome: Outcome) -> str:
-    """Say what the decisions would have cost, where the truth is known."""
-    found = outcome.hindsight
-    assert found is not None
-    plan, start = found["plan"], f"On the truth of {found.n_rows:,} rows"
-    if isinstance(outcome.plan.cost, Revenue):
-        return f"{start} these prices earn {number(-plan.cost)} per row."
-    sentence = f"{start} these decisions cost {number(plan.cost)} per row"
-    if plan.saving is None:
-        return f"{sentence}."
-    way = "less" if plan.saving >= 0 else "more"
-    return (
-        f"{sentence}, {number(found['ieo'].cost)} if observations are taken for the truth: "
-        f"{percent(abs(plan.saving))} {way}."
-    )
 
 
 def _decisions(outcome: Outcome, labels: Labels, about: str) -> None:
@@ -230,7 +172,7 @@ def _quantiles(outcome: Outcome, labels: Labels) -> None:
     chart(quantile_chart(found, labels), quantiles_finding(found.quantiles, labels))
 
 
-def _unknown(outcome: Outcome, labels: Labels) -> None:
+def _unknown(outcome: Outcome, labels: Labels, notes: list[str]) -> None:
     found = outcome.diagnosis
     st.subheader("What the data cannot tell", anchor=False)
     said: list[str] = []
@@ -245,28 +187,13 @@ def _unknown(outcome: Outcome, labels: Labels) -> None:
             said += [f"Without an assumed rate: {hidden_rows(found, problem)[1]}"]
         said = [each for each in (*said, if_wrong(found, labels.decision)) if each]
     statistics = () if found is None else found.notes
-    listed(each for each in (*said, *outcome.plan.notes_, *outcome.notes) if each not in statistics)
+    listed(each for each in (*said, *notes) if each not in statistics)
     if statistics:
         with st.expander("Statistics"):
             listed(statistics)
     if found is None or found.identified != "yes":
         st.markdown("**What would help**")
         listed(labels.helps)
-
-
-def _table(table: polars.DataFrame, labels: Labels) -> None:
-    st.subheader("Row by row", anchor=False)
-    shown = table.head(_ROWS)
-    config: dict[str, Any] = {}
-    for name, label in (("ignoring", labels.ignoring), ("decision", labels.decision)):
-        if name in shown.columns:
-            config[name] = st.column_config.NumberColumn(label, format="localized")
-    for name, kind in shown.schema.items():
-        if kind.is_temporal():
-            config[name] = st.column_config.DateColumn(format="YYYY-MM-DD")
-    st.dataframe(shown, column_config=config, height=320, key="decisions")
-    if shown.height < table.height:
-        st.caption(f"The first {shown.height:,} of {table.height:,} rows; the file has all.")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ What a history teaches depends on neither the service level nor costs, so it is 
 from __future__ import annotations
 
 import shlex
-from importlib.util import find_spec
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +19,7 @@ from unmet.planning import OrderPlan, Schema, infer_schema
 from unmet.planning.candidates import LABELS
 from unmet.planning.replenishment import EMPTY
 from unmet.report.data import PARTS, histories, series_name
-from unmet.tables.dialect import Dialect, as_bytes
-from unmet.tables.reading import read_dates, write_excel
+from unmet.tables.reading import read_dates
 from unmet.tables.schema import NAMES, date_columns, is_id, named
 
 if TYPE_CHECKING:
@@ -32,37 +29,30 @@ if TYPE_CHECKING:
 # --- Which columns, and which way to work.
 
 
-def first_guess(table: polars.DataFrame) -> tuple[str | None, str | None, str]:
-    """Guess the columns of dates and of sales, of which the others are then guessed.
+def guess(table: polars.DataFrame, **given: Any) -> tuple[Schema | None, str]:
+    """Guess the columns; where that is hard, go without flags, then without series.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+    **given
+        Fields of the schema that are known.
 
     Returns
     -------
-    date, sales : str or None
-        None where it is hard to say.
+    schema : Schema or None
+        None where dates or sales are hard to tell.
     doubt : str
         Why something is hard to say, one sentence; empty where nothing is.
     """
     doubt = ""
-    easier: tuple[dict[str, Any], ...] = ({}, {"series": ()}, {"series": (), "sold_out": ""})
-    for given in easier:
+    easier: tuple[dict[str, Any], ...] = ({}, {"sold_out": ""}, {"series": ()})
+    for less in (*easier, easier[1] | easier[2]):
         try:
-            found = infer_schema(table, Schema(**given))
-            return found.date, found.sales, doubt
+            return infer_schema(table, Schema(**given, **less)), doubt
         except InvalidInput as error:
             doubt = doubt or str(error)
-    days = date_columns(table, table.columns)
-    return days[0] if len(days) == 1 else None, None, doubt
-
-
-def other_fields(table: polars.DataFrame, date: str, sales: str) -> Schema:
-    """Guess the other columns; one that is hard to guess is none."""
-    easier: tuple[dict[str, Any], ...] = ({}, {"sold_out": ""}, {"series": ()})
-    for given in easier:
-        try:
-            return infer_schema(table, Schema(date=date, sales=sales, **given))
-        except InvalidInput:
-            continue
-    return infer_schema(table, Schema(date=date, sales=sales, sold_out="", series=()))
+    return None, doubt
 
 
 def has_history(table: polars.DataFrame) -> bool:
@@ -82,7 +72,7 @@ def has_history(table: polars.DataFrame) -> bool:
     if any(not is_id(name) for name in named(numeric, NAMES["sales"])):
         return True
     other = named(table.columns, OTHER_FLAGS, exactly=True)
-    return not other and first_guess(table)[1] is not None
+    return not other and guess(table)[0] is not None
 
 
 def in_weeks(table: polars.DataFrame, date: str) -> bool:
@@ -153,35 +143,10 @@ def item_of(plan: OrderPlan, place: int) -> tuple[dict[str, Any], polars.DataFra
 # --- What is taken away.
 
 
-def orders_file(
-    order_table: polars.DataFrame, table: str, dialect: Dialect | None
-) -> tuple[str, str, bytes]:
-    """Write orders as the table was written that they follow from.
-
-    Parameters
-    ----------
-    order_table : polars.DataFrame
-    table : str
-        Name of the file that was read.
-    dialect : Dialect or None
-        Of a text file.
-
-    Returns
-    -------
-    name : str
-    mime : str
-    data : bytes
-    """
+def orders_name(table: str) -> str:
+    """Name a file of orders by the kind of the table that they follow from."""
     ending = table.lower().rpartition(".")[2]
-    written = BytesIO()
-    if ending in ("parquet", "pq"):
-        order_table.write_parquet(written)
-        return "orders.parquet", "application/octet-stream", written.getvalue()
-    if ending == "xlsx" and find_spec("xlsxwriter") is not None:
-        write_excel(order_table, written)
-        kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-        return "orders.xlsx", kind, written.getvalue()
-    return "orders.csv", "text/csv", as_bytes(order_table, dialect or Dialect())
+    return f"orders.{ending if ending in ('parquet', 'pq', 'xlsx') else 'csv'}"
 
 
 def plan_command(
@@ -210,21 +175,18 @@ def plan_command(
     str
         One line for a shell, each option quoted where it must be.
     """
-    options: dict[str, Any]
-    under, over = ("underage", "overage")
+    options: dict[str, Any] = {"horizon": plan.horizon, "lead_time": plan.lead_time or None}
+    costs = {"underage": float(plan.cost_.underage), "overage": float(plan.cost_.overage)}
     if plan.supply is not None:
-        rules, (under, over) = plan.rules_, ("shortage", "holding")
+        rules = plan.rules_
         options = {"lead_time": int(rules.lead_time), "review": int(rules.review)}
-        options |= {"on_hand": plan.schema_.on_hand}
-        costs = {over: float(rules.holding), under: float(rules.shortage)}
-    else:
-        options = {"horizon": plan.horizon, "lead_time": plan.lead_time or None}
-        costs = {under: float(plan.cost_.underage), over: float(plan.cost_.overage)}
+        options["on_hand"] = plan.schema_.on_hand
+        costs = {"holding": float(rules.holding), "shortage": float(rules.shortage)}
     if not plan.costs_are_money:
         costs = {} if plan.cost is None else {"service_level": float(plan.cost_.level)}
     options |= costs
     if plan.supply is None:
-        options |= {"sellout_rate": plan.sellout_rate}
+        options["sellout_rate"] = plan.sellout_rate
     options |= _other_columns(plan, guess) | others
     if plan.supply is None:
         options["model"] = plan.choice_.model

@@ -5,16 +5,13 @@ A guess is a start that the user corrects.
 
 from __future__ import annotations
 
-import pickle
-import subprocess
-import sys
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from unmet.errors import InvalidInput, UnmetError
+from unmet.errors import InvalidInput
 from unmet.tables.reading import SUFFIXES, TableFile, read_dates, read_file
 from unmet.tables.schema import (
     NAMES,
@@ -35,7 +32,6 @@ MAX_MEGABYTES = 50
 MAX_BYTES = MAX_MEGABYTES * 1024 * 1024
 """Larger files are for the command line."""
 
-_PACKED = (".xlsx", ".parquet", ".pq", ".csv.gz")  # a few bytes of them can fill the memory
 _LONGEST = 100  # characters of a file's name
 _MAX_FEATURES = 12
 _MAX_VALUES = 60  # a text column with more is a name, not a category
@@ -65,8 +61,6 @@ def read_uploaded(
 ) -> TableFile:
     """Read a table from the bytes of a file, and remember how it was written.
 
-    Packed files are read in a process of their own, which may die without harm to the page.
-
     Parameters
     ----------
     name : str
@@ -95,44 +89,10 @@ def read_uploaded(
         file = Path(folder) / f"table{suffix}"
         file.write_bytes(data)
         try:
-            if suffix in _PACKED:
-                found = _read_apart(file, text, decimal)
-            else:
-                found = read_file(file, text=text, decimal=decimal)
+            found = read_file(file, text=text, decimal=decimal)
         except InvalidInput as error:
             raise type(error)(str(error).replace(str(file), short)) from None
     return replace(found, notes=tuple(each.replace(file.name, short) for each in found.notes))
-
-
-def _read_apart(file: Path, text: Collection[str], decimal: str | None) -> TableFile:
-    """Read a file in a process that may die."""
-    # not multiprocessing: it would run the page's own script in the new process
-    code = "from unmet.app.upload import _answer_parent; _answer_parent()"
-    asked = pickle.dumps((file, tuple(text), decimal))
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code], input=asked, capture_output=True, check=False
-    )
-    answer = file.with_name("answer")
-    if done.returncode or not answer.exists():
-        raise InvalidInput(
-            f"{file} cannot be read: the process that read it ended early, because it needs too "
-            "much memory or is damaged."
-        )
-    found = pickle.loads(answer.read_bytes())
-    if isinstance(found, UnmetError):
-        raise found
-    return cast(TableFile, found)
-
-
-def _answer_parent() -> None:
-    """Read the file that standard input names, and leave what was found beside it."""
-    file, text, decimal = pickle.loads(sys.stdin.buffer.read())
-    found: TableFile | UnmetError
-    try:
-        found = read_file(file, text=text, decimal=decimal)
-    except UnmetError as error:
-        found = error
-    file.with_name("answer").write_bytes(pickle.dumps(found))
 
 
 def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str, Any]:

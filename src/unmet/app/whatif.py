@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import clone
 
 from unmet.arrays import Band
-from unmet.censoring import Diagnosis, LatentBand
-from unmet.censoring.latent.selection import FittedCandidate
+from unmet.censoring import Diagnosis
 from unmet.censoring.latent.unidentified import at_rate
-from unmet.censoring.model import RATES, equally_likely, mean_cost
-from unmet.costs import Cost
-from unmet.errors import InvalidInput, Unsupported
+from unmet.censoring.model import equally_likely, mean_cost
+from unmet.errors import InvalidInput
 from unmet.estimators import LinearDecision
 from unmet.evaluation.backtest import ModelChoice
 from unmet.planning import DecisionPlan, decision_table
@@ -37,7 +35,6 @@ from unmet.planning.decision_plan import Decisions
 from unmet.planning.decision_report import Comparison, keep_history
 from unmet.planning.plan_options import cost_numbers, with_costs
 from unmet.report.data import report_data, stake_of
-from unmet.rows import read_features
 from unmet.tables.reading import TableRows, as_polars, require_columns
 
 if TYPE_CHECKING:
@@ -98,65 +95,6 @@ class Outcome:
         )
 
 
-class AssumedRates:
-    """Bands and money if a share of rows hid the truth.
-
-    Parameters
-    ----------
-    rule : LatentBand
-        Fitted.
-    """
-
-    def __init__(self, rule: LatentBand) -> None:
-        self.rule = rule
-        self._last: tuple[str, Diagnosis] | None = None
-
-    @property
-    def possible(self) -> bool:
-        """Whether a rate can be assumed; not where limits say of every row more than a rate."""
-        return not self.rule.model_.interval_censored
-
-    def diagnosis(self, cost: Cost | None) -> Diagnosis:
-        """Diagnosis for a cost; None is that of `fit`. Its curves reuse what was learned."""
-        last, key = self._last, repr(cost)
-        if last is not None and last[0] == key:  # only the rate was moved
-            return last[1]
-        found = self.rule.diagnosis_ if cost is None else self.rule.diagnosis_for(cost)
-        self._last = key, found
-        return found
-
-    def band(self, X: Any, rate: float, cost: Cost) -> Band:
-        """Band of any rows if this share of rows hid the truth."""
-        features = read_features(X)
-        if rate == 0.0:  # also where rows are known to hide something
-            return Band(low=0.0, high=0.0)
-        shift = self.rule.model_.shifts(self._at(rate), features, cost)
-        return Band(low=shift, high=shift)
-
-    def stake(self, rate: float, diagnosis: Diagnosis) -> float:
-        """Evaluate ignoring it, per row, if this rate is the true one."""
-        if rate == 0.0:
-            return 0.0
-        model, fitted = self.rule.model_, self._at(rate)
-        assert isinstance(diagnosis.profile, partial)  # not one that was saved
-        _, rows = diagnosis.profile.args
-        shift = model.shifts(fitted, rows.features, rows.cost)
-        distribution = model.at(fitted, rows.features)
-        truth = distribution.truth(getattr(rows.cost, "level", 0.5))
-        nodes = equally_likely(distribution.truth)
-        added = mean_cost(rows.cost, truth - shift, nodes) - mean_cost(rows.cost, truth, nodes)
-        return max(model.mean(added), 0.0)
-
-    def _at(self, rate: float) -> FittedCandidate:
-        if not self.possible:
-            raise Unsupported(
-                "A rate cannot be assumed where flags or limits say more of every row."
-            )
-        if rate not in RATES:
-            raise InvalidInput(f"rate must be one of 0, 0.05, …, 0.7, got {rate}.")
-        return at_rate(self.rule.model_, rate)
-
-
 class WhatIf:
     """A plan that has learned from a table once and answers for other costs at once.
 
@@ -176,8 +114,8 @@ class WhatIf:
 
     Attributes
     ----------
-    rates : AssumedRates or None
-        None where no rate can be assumed.
+    takes_rates : bool
+        Whether a sell-out rate can be assumed; not where limits say of every row more than a rate.
 
     Examples
     --------
@@ -209,7 +147,8 @@ class WhatIf:
         if self._encoder is not None:
             doubts = (*self._encoder.doubts_, *self._encoder.remarks(self._rows.table))
             self._notes = (*self._notes, *doubts)
-        self.rates: AssumedRates | None = None
+        self.takes_rates = False
+        self._diagnosis: tuple[str, Diagnosis] | None = None
         self._fitted_model: Any = None
         self._held_out: HeldOut | ModelChoice | None = None
         if self._features is None:
@@ -224,8 +163,7 @@ class WhatIf:
             unflagged = clone(estimator).set_params(know_flags=False)
             self._unflagged = unflagged.fit(self._features, self._rows)
         elif isinstance(estimator, ModelEstimator):
-            self._assumed_rates = AssumedRates(estimator.rule_)
-            self.rates = self._assumed_rates if self._assumed_rates.possible else None
+            self.takes_rates = not estimator.rule_.model_.interval_censored
             if plan.problem == "newsvendor" and len(names) > 1:
                 self._held_out = HeldOut.of(self._plan, self._features, self._rows)
 
@@ -265,8 +203,8 @@ class WhatIf:
         plan = self.plan(assumed)
         found = plan.decide(rows, step, lower)
         at_stake, rate, diagnosis = stake_of(plan), plan.sellout_rate, plan.diagnosis_
-        if isinstance(rate, float) and diagnosis is not None and self.rates is not None:
-            per_row = self.rates.stake(rate, diagnosis)
+        if isinstance(rate, float) and diagnosis is not None and self.takes_rates:
+            per_row = self._stake(rate, diagnosis)
             at_stake = (per_row, per_row, per_row)
         return Outcome(
             plan=plan,
@@ -324,12 +262,7 @@ class WhatIf:
 
     def _models(self, plan: DecisionPlan) -> tuple[ModelEstimator, ModelEstimator]:
         """Give the model with the fitted rule, and a linear model that ignores what is hidden."""
-        rows, rule, rates, cost = (
-            self._rows,
-            self._fitted_model.rule_,
-            self._assumed_rates,
-            plan.cost,
-        )
+        rows, rule, cost, rate = self._rows, self._fitted_model.rule_, plan.cost, plan.sellout_rate
         costs = given_costs(rows)
 
         def linear(within: Band | None) -> ModelEstimator:
@@ -339,14 +272,38 @@ class WhatIf:
             )
             return estimator
 
-        if isinstance(plan.sellout_rate, float):
+        if isinstance(rate, float):
             evaluated = cost.with_rows(**costs) if costs else cost
-            estimator = linear(rates.band(self._features, plan.sellout_rate, evaluated))
+            nothing = Band(low=0.0, high=0.0)  # also where rows are known to hide something
+            within = rule.band_at(self._features, rate, cost=evaluated) if rate else nothing
+            estimator = linear(within)
             estimator.model_.band_rule_ = rule
         else:
             estimator = ModelEstimator.from_rule(plan.model_name, cost, rule, self._features, rows)
-        estimator.model_.diagnosis_ = rates.diagnosis(None if costs else cost)
+        if costs:
+            found = rule.diagnosis_
+        elif self._diagnosis is not None and self._diagnosis[0] == repr(cost):
+            found = self._diagnosis[1]  # only the rate was moved
+        else:
+            found = rule.diagnosis_for(cost)
+            self._diagnosis = repr(cost), found
+        estimator.model_.diagnosis_ = found
         return estimator, linear(None)
+
+    def _stake(self, rate: float, diagnosis: Diagnosis) -> float:
+        """Evaluate ignoring what is hidden, per row, if this rate is the true one."""
+        if rate == 0.0:
+            return 0.0
+        model = self._fitted_model.rule_.model_
+        fitted = at_rate(model, rate)
+        assert isinstance(diagnosis.profile, partial)  # not one that was saved
+        _, rows = diagnosis.profile.args
+        shift = model.shifts(fitted, rows.features, rows.cost)
+        distribution = model.at(fitted, rows.features)
+        truth = distribution.truth(getattr(rows.cost, "level", 0.5))
+        nodes = equally_likely(distribution.truth)
+        added = mean_cost(rows.cost, truth - shift, nodes) - mean_cost(rows.cost, truth, nodes)
+        return max(float(model.mean(added)), 0.0)
 
     def _remarks(self, plan: DecisionPlan) -> list[str]:
         """Say how this differs from what the command line would do."""

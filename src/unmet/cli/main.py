@@ -12,9 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from unmet.cli import commands, hours, orders
-from unmet.cli.app import EXAMPLES as APP_EXAMPLES
-from unmet.cli.app import app as open_page
+from unmet.cli import commands, orders
 from unmet.cli.options import takes_plan, takes_words
 from unmet.cli.output import as_options, know_options, remark, remember
 from unmet.errors import UnmetError
@@ -52,26 +50,22 @@ def add_command(
     group.command(epilog="\n\n".join(["Examples:", *examples]), **how)(_stoppable(command))
 
 
-def _add(command: Callable[..., Any], examples: Sequence[str]) -> None:
-    add_command(command, examples, rich_help_panel="Your own tables")
-
-
-add_command(commands.demo, commands.EXAMPLES["demo"], rich_help_panel="Begin here")
-for command, options in (
-    (orders.plan, orders.PLAN),
-    (orders.replenish, orders.REPLENISH),
-    (orders.monitor, orders.MONITOR),
+_EXAMPLES = {**commands.EXAMPLES, **orders.EXAMPLES}
+add_command(commands.demo, _EXAMPLES["demo"], rich_help_panel="Begin here")
+for command in (
+    takes_words(orders.plan, orders.PLAN),
+    takes_words(orders.replenish, orders.REPLENISH),
+    takes_words(orders.monitor, orders.MONITOR),
+    takes_words(orders.hours, orders.TILL),
+    # a diagnosis needs no costs: without them, too little costs as much as too much
+    takes_plan(commands.diagnose, commands.DIAGNOSE, underage=1.0, overage=1.0),
+    takes_plan(commands.fit, commands.FIT),
+    takes_words(commands.decide, commands.DECIDE),
+    takes_words(commands.evaluate, commands.EVALUATE),
+    takes_plan(commands.compare, commands.COMPARE),
+    commands.app,
 ):
-    _add(takes_words(command, options), orders.EXAMPLES[command.__name__])
-_add(takes_words(hours.hours, hours.OPTIONS), hours.EXAMPLES)
-# A diagnosis needs no costs: without them, too little costs as much as too much.
-diagnose = takes_plan(commands.diagnose, commands.DIAGNOSE, underage=1.0, overage=1.0)
-_add(diagnose, commands.EXAMPLES["diagnose"])
-_add(takes_plan(commands.fit, commands.FIT), commands.EXAMPLES["fit"])
-_add(takes_words(commands.decide, commands.DECIDE), commands.EXAMPLES["decide"])
-_add(takes_words(commands.evaluate, commands.EVALUATE), commands.EXAMPLES["evaluate"])
-_add(takes_plan(commands.compare, commands.COMPARE), commands.EXAMPLES["compare"])
-_add(open_page, APP_EXAMPLES)
+    add_command(command, _EXAMPLES[command.__name__], rich_help_panel="Your own tables")
 
 
 @app.callback(invoke_without_command=True)

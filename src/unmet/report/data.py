@@ -135,7 +135,6 @@ def _decisions(
     stake: tuple[float, float, float] | None,
 ) -> dict[str, Any]:
     comparison = plan.comparison_ if comparison is None else comparison
-    n_decisions = 0 if decisions is None else decisions.height
     why = () if plan.choice_ is None else (plan.choice_.why,)
     return {
         "kind": "decision",
@@ -143,11 +142,10 @@ def _decisions(
         "problem": plan.problem,
         "answer": answer(plan, decisions, comparison, assumed),
         "decisions": decisions,
-        "n_decisions": n_decisions,
         "diagnosis": plan.diagnosis_,
         "comparison": comparison,
         "stake": stake_of(plan) if stake is None else stake,
-        "n_rows": n_decisions or plan.n_rows_,
+        "n_rows": plan.n_rows_ if decisions is None else decisions.height,
         "level": plan.level,
         "inputs": decision_inputs(plan),
         "notes": list(dict.fromkeys((*plan.notes_, *why, *notes))),
@@ -221,8 +219,6 @@ def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
         "kind": "orders",
         "answer": [_order_answer(plan, shown, planned.size), plan.choice_.why],
         "decisions": shown,
-        "n_decisions": shown.height,
-        "n_series": planned.size,
         "level": float(np.mean(plan.cost_.level)),
         "inputs": {
             **_order_inputs(plan),
@@ -235,7 +231,6 @@ def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
         "series": tuple(safe.get(name, name) for name in schema.series),
         "history": histories(plan, largest),
         "choice": plan.choice_,
-        "models": LABELS,
         "parts": {words: float(orders[name].sum()) for name, words in PARTS.items()},
         "ends": (float(orders["low"].sum()), float(orders["high"].sum()))
         if {"low", "high"} <= set(orders.columns)
@@ -358,7 +353,6 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
         "kind": "replenishment",
         "answer": [f"Order {plan.in_words()}"],
         "decisions": shown,
-        "n_decisions": shown.height,
         "level": None,
         "inputs": {
             **_order_inputs(plan),
@@ -372,16 +366,8 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
         },
         "history": histories(plan, np.sort(places[:most]), _MAX_DAYS if few else 45),
         "ahead": _ahead(plan, shown.head(most), places[:most]),
-        "totals": {
-            name: float(shown[name].sum())
-            for name in ("order", "on_hand", "on_order", "expected_demand")
-        },
-        "n_ordered": int((shown["order"] > 0).sum()),
-        "n_empty": int(shown["runs_empty"].is_not_null().sum()),
         "n_periods": plan.expected_.shape[1],
-        "missed": dict(plan.choice_.cost),
-        "model": model,
-        "models": LABELS,
+        "choice": plan.choice_,
         "aim": aim,
     }
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from math import exp
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from unmet.censoring.text import (
 from unmet.errors import InvalidInput
 from unmet.files import write_text
 from unmet.planning import DecisionPlan, OrderPlan
+from unmet.planning.candidates import LABELS
 from unmet.report import sentences, tables
 from unmet.report.data import PARTS, report_data
 from unmet.report.sentences import amount, money
@@ -41,6 +41,8 @@ from unmet.report.tables import MISSING, amounts
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from unmet.planning.decision_report import Comparison
 
 SYMBOLS = {"yes": "✓", "weakly": "≈", "no": "?"}  # of `Diagnosis.identified`
 _MAX_TOTALS = 2_000  # rows of a table of totals: more make a page that browsers are slow with
@@ -166,15 +168,6 @@ def _decision(data: Mapping[str, Any]) -> dict[str, Any]:
         decided, data["history"], labels, when=data["date"], series=data["series"]
     )
     curve = None if found is None else possible_rates(found)
-    stake = data["stake"]
-    unknown = (
-        found is not None
-        and stake is not None
-        and data["assumed"] is None
-        and found.identified == "no"
-        and found.share_given is None
-        and stake[1] != stake[2]
-    )
     shown: dict[str, Any] = {
         "labels": labels,
         "folded": _item_section(items, labels) if items else None,
@@ -184,7 +177,7 @@ def _decision(data: Mapping[str, Any]) -> dict[str, Any]:
         "followed": "" if found is None else followed(found, data["problem"]),
         "symbols": SYMBOLS,
         "curve": curve,
-        "open_stake": unknown,
+        "open_stake": _open_stake(data),
         "pivot": None,
         "drawn": None,
         "rows": None,
@@ -192,13 +185,12 @@ def _decision(data: Mapping[str, Any]) -> dict[str, Any]:
     if decided is not None and decided.height:
         shown["pivot"] = _pivot(items, labels)
         first = (*data["series"], data["date"])
-        count = max(data["n_decisions"], decided.height)
-        shown["rows"] = tables.by_row(decided, count, labels, first)
+        shown["rows"] = tables.by_row(decided, labels, first)
         finite = decided.filter(decided["decision"].is_finite())
         if finite.height:
             chart, period = tables.decisions_chart(finite, labels)
             shown["drawn"] = _figure(chart, sentences.decisions_finding(finite, labels, period))
-    shown["cards"] = _decision_cards(data, labels, shown)
+    shown["cards"] = decision_cards(data)
     if found is not None and curve is not None:
         decision, fit, cost = rate_charts(found, labels)
         shown["rate_figure"] = _figure(
@@ -215,32 +207,40 @@ def _decision(data: Mapping[str, Any]) -> dict[str, Any]:
         if found.interval is not None and not found.share_is_seen:
             said += f" Rates of {interval(found.interval)} fit (95% interval)."
         shown["fit_figure"] = _figure(fit, said)
-        shown["fit_table"] = [
-            shown["rate_table"][0],
-            ("Likelihood", [f"{exp(-fall):.0%}" for fall in curve.fit], True),
-        ]
     if data["comparison"] is not None and data["comparison"].methods:
-        shown |= _comparison(data, labels)
+        chart, finding, how = method_costs(data)
+        shown["cost_figure"] = _figure(chart, finding, how)
+        shown["methods"] = _methods_table(data["comparison"], labels)
     if found is not None:
         shown |= _statistics(found, labels)
     return shown
 
 
-def _decision_cards(
-    data: Mapping[str, Any], labels: Labels, shown: Mapping[str, Any]
-) -> list[tuple[str, ...]]:
-    """Numbers that matter: name, value and what they mean."""
+def _open_stake(data: Mapping[str, Any]) -> bool:
+    """Whether the data leave open what is lost if censoring is ignored."""
+    found, stake = data["diagnosis"], data["stake"]
+    return (
+        found is not None
+        and stake is not None
+        and data["assumed"] is None
+        and found.identified == "no"
+        and found.share_given is None
+        and stake[1] != stake[2]
+    )
+
+
+def decision_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Give the key figures of decisions on rows: name, value and what it means."""
+    labels = labels_for(data["problem"])
     decided, found, stake = data["decisions"], data["diagnosis"], data["stake"]
-    count = max(data["n_decisions"], 0 if decided is None else decided.height)
     cards: list[tuple[str, ...]] = []
     if decided is not None and decided.height:
         column = decided["decision"].filter(decided["decision"].is_finite())
         total, mean = float(column.sum()), float(column.mean() or 0.0)
         if not column.len():
             cards.append((f"mean {labels.decision}", "never", "no planned replacement pays"))
-        elif not labels.added_up or decided.height < count:
-            part = "" if decided.height >= count else f"of the first {decided.height:,} rows"
-            cards.append((f"mean {labels.decision}", number(mean, 4), part))
+        elif not labels.added_up:
+            cards.append((f"mean {labels.decision}", number(mean, 4)))
         else:
             each = f"{number(mean, 4)} per row"
             if data["date"] is not None and data["date"] in decided.columns:
@@ -253,24 +253,23 @@ def _decision_cards(
                 change = percent(abs(total / other - 1)) if other > 0 else ""
                 said = f"so these orders are {change} {way}" if change else ""
                 cards.append((labels.ignoring, amount(other), said))
-    if count:
-        cards.append(("rows decided", f"{count:,}"))
+        cards.append(("rows decided", f"{decided.height:,}"))
     if stake is not None:
         per_row, low, high = (each * data["n_rows"] for each in stake)
         ends = f"{number(low)} to {number(high)}"
-        unknown = shown["open_stake"]
+        unknown = _open_stake(data)
         wide = "" if low == high or unknown else f"possible: {ends}"
         value = ends if unknown else money(per_row, data["currency"])
         cards.append(("money at stake", value, wide, f"is lost {labels.ignoring}, all rows"))
     if found is not None and found.share_censored is not None:
-        value, said = shown["hidden"]
+        value, said = hidden_rows(found, data["problem"], data["assumed"])
         learned = f"of {found.n_rows:,} rows learned from"
         cards.append((f"rows that hide {labels.truth}", value, learned, said))
     if found is not None and found.share_given is not None:
-        cards.append(("can the data tell?", "the rate was given", shown["sure"]))
+        cards.append(("can the data tell?", "the rate was given", capital(sure(found))))
     elif found is not None and found.identified is not None:
         value = f"{SYMBOLS[found.identified]} {found.identified}"
-        cards.append(("can the data tell?", value, shown["sure"]))
+        cards.append(("can the data tell?", value, capital(sure(found))))
     return cards
 
 
@@ -307,22 +306,28 @@ def _pivot(items: Sequence[Mapping[str, Any]], labels: Labels) -> dict[str, Any]
     return {"caption": f"{labels.decisions} {how}", "columns": columns, "foot": foot}
 
 
-def _comparison(data: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
-    """Costs of several methods as bars, and as a table without columns that nobody can fill."""
+def method_costs(data: Mapping[str, Any]) -> tuple[charts.Chart, str, str]:
+    """Draw costs of several methods as bars; say which is cheapest, and what was held out."""
     comparison, currency = data["comparison"], data["currency"]
-    methods, folds = comparison.methods, comparison.folds
     rows = []
-    for each in methods:
+    for each in comparison.methods:
         saving, ours = sentences.saving_label(each), each.method in ("latent", "plan")
         name = f"{each.label}: {money(each.cost, currency)}" + (f", {saving}" if saving else "")
         rows.append({"name": name, "value": each.cost, "ours": ours, "parts": each.by_fold})
-    how = ""
+    how, folds = "", comparison.folds
     if folds:
         blocks = "The block" if len(folds) == 1 else f"Each of {len(folds)} blocks"
         how = (
             f"{blocks} of time from {folds[0].first} to {folds[-1].last} was held out and decided "
             "on from what lies before it; diamonds are the blocks."
         )
+    finding = sentences.comparison_finding(comparison, labels_for(data["problem"]))
+    return charts.bars(rows, x="cost per row"), finding, how
+
+
+def _methods_table(comparison: Comparison, labels: Labels) -> tables.Columns:
+    """Costs of several methods, without columns that nobody can fill."""
+    methods = comparison.methods
 
     def shares(name: str) -> list[str]:
         found = [getattr(each, name) for each in methods]
@@ -336,15 +341,11 @@ def _comparison(data: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
         labels.covered: shares("service_level"),
         labels.served or "": shares("fill_rate") if labels.served else [],
     }
-    finding = sentences.comparison_finding(comparison, labels)
-    return {
-        "cost_figure": _figure(charts.bars(rows, x="cost per row"), finding, how),
-        "methods": [
-            (heading, [cell or MISSING for cell in column], heading != "Method")
-            for heading, column in cells.items()
-            if any(column)
-        ],
-    }
+    return [
+        (heading, [cell or MISSING for cell in column], heading != "Method")
+        for heading, column in cells.items()
+        if any(column)
+    ]
 
 
 def _statistics(found: Any, labels: Labels) -> dict[str, Any]:
@@ -354,15 +355,6 @@ def _statistics(found: Any, labels: Labels) -> dict[str, Any]:
     if plot is not None:
         finding = sentences.quantiles_finding(plot, labels)
         shown["quantile_figure"] = _figure(quantile_chart(found, labels), finding)
-        curves = {
-            f"{labels.observations}, as seen": plot.observed,
-            f"{labels.observations}, as fitted": plot.modelled,
-            f"{labels.truth}, as fitted": plot.latent,
-        }
-        shown["quantile_table"] = [
-            ("Cases below", [f"{level:.0%}" for level in plot.levels], True),
-            *((capital(name), [number(v, 4) for v in each], True) for name, each in curves.items()),
-        ]
     if found.candidates:
         names = {"truth": labels.truth, "scale": "spread", "orders": labels.policy}
         cells = candidate_columns(found.candidates, 8)
@@ -412,7 +404,7 @@ def _orders(data: Mapping[str, Any]) -> dict[str, Any]:
         row = sums[each["name"]]
         each["parts"] = {name: row[name] for name in PARTS.values()}
         each["based_on"] = "" if row["based on"] == "own history" else row["based on"]
-    rows = tables.by_row(decided, decided.height, labels, (*data["series"], data["date"]))
+    rows = tables.by_row(decided, labels, (*data["series"], data["date"]))
     whole = {
         "past": data["whole"],
         "coming": decided.group_by(pl.col(data["date"]).alias("date"))
@@ -427,20 +419,10 @@ def _orders(data: Mapping[str, Any]) -> dict[str, Any]:
     most = totals.filter(totals["hidden demand"] > 0).sort(
         "hidden demand", descending=True, maintain_order=True
     )
-    usual = choice.cost.get("seasonal")
-    bars = []
-    for name, cost in sorted(choice.cost.items(), key=lambda each: each[1]):
-        said = [money(cost, data["currency"])] if data["evaluated"] else []
-        if usual and name != "seasonal":
-            share = cost / usual - 1.0
-            said.append(f"{percent(abs(share))} {'less' if share < 0 else 'more'}")
-        label = f"{capital(data['models'][name])}: {', '.join(said)}".removesuffix(": ")
-        bars.append({"name": label, "value": cost, "ours": name == choice.model})
     finding = (
         f"Mean cost of a {data['unit']} of a series, on {choice.n_days} {data['unit']}s that no "
         "model had seen."
     )
-    how = "Less and more are against the same weekdays before." if usual else ""
     return {
         "labels": labels,
         "cards": order_cards(data),
@@ -457,10 +439,8 @@ def _orders(data: Mapping[str, Any]) -> dict[str, Any]:
         ]
         if most.height > 1
         else None,
-        "cost_figure": _figure(charts.bars(bars, x="cost"), finding, how)
-        if len(bars) > 1
-        else None,
-        "cost_table": cost_table(choice, data["models"]),
+        "cost_figure": _model_bars(data, finding, "the same weekdays before"),
+        "cost_table": cost_table(choice),
     }
 
 
@@ -486,7 +466,7 @@ def order_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
         cards.append(("if the sell-out rate is another", " to ".join(amounts(data["ends"]))))
     usual, best = choice.cost.get("seasonal", 0.0), choice.cost.get(choice.model, 0.0)
     if choice.model != "seasonal" and usual > 0:
-        gain = money((usual - best) * data["n_decisions"], data["currency"])
+        gain = money((usual - best) * data["decisions"].height, data["currency"])
         cards.append(
             (
                 f"cost against the {'same weekdays' if unit == 'day' else 'weeks'} before",
@@ -509,11 +489,28 @@ def _totals_table(totals: Any) -> dict[str, Any]:
     return {"caption": f"orders by item, {part}", "columns": columns, "foot": foot}
 
 
-def cost_table(choice: Any, models: Mapping[str, str]) -> tables.Columns:
+def _model_bars(data: Mapping[str, Any], finding: str, usual: str) -> dict[str, Any] | None:
+    """Draw what each model cost or missed on days held out; None where one was not compared."""
+    choice, bars = data["choice"], []
+    first = choice.cost.get("seasonal")
+    for name, cost in sorted(choice.cost.items(), key=lambda each: each[1]):
+        is_money = data["evaluated"] and data["kind"] == "orders"
+        said = [money(cost, data["currency"])] if is_money else []
+        if first and name != "seasonal":
+            share = cost / first - 1.0
+            said.append(f"{percent(abs(share))} {'less' if share < 0 else 'more'}")
+        label = f"{capital(LABELS[name])}: {', '.join(said)}".removesuffix(": ")
+        bars.append({"name": label, "value": cost, "ours": name == choice.model})
+    how = f"Less and more are against {usual}." if first else ""
+    x = "cost" if data["kind"] == "orders" else "missed"
+    return _figure(charts.bars(bars, x=x), finding, how) if len(bars) > 1 else None
+
+
+def cost_table(choice: Any) -> tables.Columns:
     """Costs of all candidates for slow and fast sellers."""
     names = sorted(choice.cost, key=choice.cost.__getitem__)
     return [
-        ("model", [capital(models[name]) for name in names], False),
+        ("model", [capital(LABELS[name]) for name in names], False),
         ("all", [number(choice.cost[name], 4) for name in names], True),
         *(
             (f"{group} sellers", [number(costs[name], 4) for name in names], True)
@@ -527,7 +524,8 @@ def cost_table(choice: Any, models: Mapping[str, str]) -> tables.Columns:
 
 def _replenishment(data: Mapping[str, Any]) -> dict[str, Any]:
     labels, unit = order_labels(data["unit"]), data["unit"]
-    rows, totals = data["decisions"].head(_MAX_TOTALS), data["totals"]
+    rows, count = data["decisions"].head(_MAX_TOTALS), data["decisions"].height
+    totals = _stock_totals(data)
 
     def dates(name: str) -> list[str]:
         return [MISSING if each is None else each.isoformat() for each in rows[name]]
@@ -542,26 +540,12 @@ def _replenishment(data: Mapping[str, Any]) -> dict[str, Any]:
         ("runs empty", dates("runs_empty"), False),
         ("chance of running out", [percent(each) for each in rows["chance_of_running_out"]], True),
     ]
-    sums = amounts(
-        [*(totals[n] for n in ("order", "on_hand", "on_order")), round(totals["expected_demand"])]
-    )
     caption = "orders, the most urgent first"
-    if data["n_decisions"] > rows.height:
-        caption += f": {rows.height:,} of {data['n_decisions']:,} series"
-    foot = ["total of all", sums[0], "", *sums[1:], "", ""]
-    missed, model = data["missed"], data["model"]
-    usual, bars = missed.get("seasonal", 0.0), []
-    for name, error in sorted(missed.items(), key=lambda each: each[1]):
-        share = error / usual - 1.0 if usual > 0 else 0.0
-        than = (
-            f": {percent(abs(share))} {'less' if share < 0 else 'more'}"
-            if name != "seasonal"
-            else ""
-        )
-        label = f"{capital(data['models'][name])}{than}"
-        bars.append({"name": label, "value": error, "ours": name == model})
+    if count > rows.height:
+        caption += f": {rows.height:,} of {count:,} series"
+    order, *others = totals.values()
+    foot = ["total of all", order, "", *others, "", ""]
     finding = f"Drawn is how far each way missed demand on {unit}s held out."
-    how = "Less and more are against what is usual."
     few = len(data["ahead"]) <= 25
     items, _ = tables.items_of(None, data["history"], labels, when=None)
     past = {item["name"]: item for item in items}
@@ -584,9 +568,8 @@ def _replenishment(data: Mapping[str, Any]) -> dict[str, Any]:
                 chance_chart,
             ],
         ),
-        "cost_figure": _figure(charts.bars(bars, x="missed"), finding, how)
-        if len(missed) > 1
-        else None,
+        "model": LABELS[data["choice"].model],
+        "cost_figure": _model_bars(data, finding, "what is usual"),
     }
 
 
@@ -601,23 +584,25 @@ def chance_chart(parts: Sequence[charts.Part]) -> charts.Chart:
     return charts.lines(parts, title="Chance of running out", **how)  # type: ignore[arg-type]
 
 
+def _stock_totals(data: Mapping[str, Any]) -> dict[str, str]:
+    """Add up what is ordered, there, on its way and expected to be asked for."""
+    names = ("order", "on_hand", "on_order", "expected_demand")
+    sums = {name: float(data["decisions"][name].sum()) for name in names}
+    sums["expected_demand"] = round(sums["expected_demand"])
+    return {name: amount(each) for name, each in sums.items()}
+
+
 def replenishment_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Give the key figures of the orders: name, value and what it means."""
-    unit, totals, count = data["unit"], data["totals"], data["n_decisions"]
-    ahead = data["n_periods"]
+    unit, rows, totals = data["unit"], data["decisions"], _stock_totals(data)
+    ordered = (rows["order"] > 0).sum()
+    empty = rows["runs_empty"].is_not_null().sum()
+    ahead, count = data["n_periods"], rows.height
     within = f"within {ahead} {unit}s" if ahead > 1 else f"the next {unit}"
-    expected = amount(round(totals["expected_demand"]))
+    more = f"series, {within}, if no other order follows"
     return [
-        (
-            "to order in all",
-            amount(totals["order"]),
-            f"for {data['n_ordered']:,} of {count:,} series",
-        ),
-        (
-            "likely to run empty",
-            f"{data['n_empty']:,} of {count:,}",
-            f"series, {within}, if no other order follows",
-        ),
-        ("there now", amount(totals["on_hand"]), f"and {amount(totals['on_order'])} on their way"),
-        ("expected demand", expected, "until the next orders arrive"),
+        ("to order in all", totals["order"], f"for {ordered:,} of {count:,} series"),
+        ("likely to run empty", f"{empty:,} of {count:,}", more),
+        ("there now", totals["on_hand"], f"and {totals['on_order']} on their way"),
+        ("expected demand", totals["expected_demand"], "until the next orders arrive"),
     ]

@@ -213,10 +213,7 @@ def stock_parts(ahead: Mapping[str, Any]) -> tuple[list[Part], list[Part]]:
 
 
 def by_day(rows: DataFrame, labels: Labels) -> tuple[str, DataFrame, list[float]] | None:
-    """Lay decisions out as items × days with totals; None unless there are several of both.
-
-    Few days stand side by side. More of them stand below each other if there are few items;
-    otherwise days are put together into weeks or months.
+    """Lay decisions out as items × days, weeks or months; None unless there are several of both.
 
     Parameters
     ----------
@@ -236,46 +233,26 @@ def by_day(rows: DataFrame, labels: Labels) -> tuple[str, DataFrame, list[float]
     """
     import polars as pl
 
-    days, items = rows["date"].unique().sort().to_list(), rows["item"].unique().len()
-    if items < 2 or len(days) < 2:
+    days = rows["date"].unique().sort().to_list()
+    if rows["item"].n_unique() < 2 or len(days) < 2:
         return None
-    number_of = pl.col("decision").sum() if labels.added_up else pl.col("decision").mean()
-    whole = "total" if labels.added_up else "mean"
-    if len(days) > _MAX_COLUMNS and items <= _MAX_COLUMNS // 2:
-        how, named = (
-            f"by {labels.period} and item",
-            {day: f"{day:%a} {day_label(day)}" for day in days},
-        )
-        index, on = labels.period, "item"
-        cells = rows.with_columns(pl.col("date").replace_strict(named).alias(index))
-    else:
-        period, named = _periods(days)
-        how = f"by item and {labels.period if period == 'day' else period}"
-        index, on = "item", "\0day"
-        cells = rows.with_columns(pl.col("date").replace_strict(named).alias(on))
-    heads = cells[on].unique(maintain_order=True).to_list()
-    if on != "item":
-        heads = [head for head in dict.fromkeys(named.values()) if head in set(heads)]
-    wide = cells.pivot(
-        on, index=index, values="decision", aggregate_function="sum" if labels.added_up else "mean"
+    whole, summed = ("total", pl.Expr.sum) if labels.added_up else ("mean", pl.Expr.mean)
+    number_of = summed(pl.col("decision"))
+    period, named = _periods(days)
+    heads = list(dict.fromkeys(named.values()))
+    cells = rows.with_columns(pl.col("date").replace_strict(named).alias("\0day"))
+    table = cells.pivot(
+        "\0day",
+        index="item",
+        values="decision",
+        aggregate_function="sum" if labels.added_up else "mean",
     )
-    if index != "item":
-        order = {name: place for place, name in enumerate(named.values())}
-        wide = wide.sort(pl.col(index).replace_strict(order))
-    sums = cells.group_by(index).agg(number_of.alias(f"\0{whole}"))
-    table = wide.join(sums, on=index, how="left", maintain_order="left")
-    last = cells.group_by(on).agg(number_of)
-    totals = dict(zip(last[on].to_list(), last["decision"].to_list(), strict=True))
-    all_rows = float(rows.select(number_of).item())
-    table = table.select(index, f"\0{whole}", *heads).rename({f"\0{whole}": _free(whole, heads)})
-    return how, table, [all_rows, *(float(totals[head]) for head in heads)]
-
-
-def _free(label: str, taken: Sequence[str]) -> str:
-    """Lengthen a label by spaces until no column has the same."""
-    while label in taken:
-        label += " "
-    return label
+    sums = cells.group_by("item").agg(number_of.alias(whole))
+    table = table.join(sums, on="item", how="left", maintain_order="left")
+    last = dict(cells.group_by("\0day").agg(number_of).iter_rows())
+    how = f"by item and {labels.period if period == 'day' else period}"
+    totals = [float(rows.select(number_of).item()), *(float(last[head]) for head in heads)]
+    return how, table.select("item", whole, *heads), totals
 
 
 def _periods(days: Sequence[date]) -> tuple[str, dict[date, str]]:
@@ -342,11 +319,9 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def by_row(
-    decisions: DataFrame, count: int, labels: Labels, first: Sequence[str | None]
-) -> dict[str, Any]:
+def by_row(decisions: DataFrame, labels: Labels, first: Sequence[str | None]) -> dict[str, Any]:
     """Give the table of the first rows, and a sentence on the others."""
-    shown = decisions.head(_MAX_ROWS)
+    shown, count = decisions.head(_MAX_ROWS), decisions.height
     rows = "one row" if count == 1 else f"{count:,} rows"
     part = f"first {shown.height:,} of " if shown.height < count else ""
     left = f"{count - shown.height:,} more rows are in the table of decisions, not in this file."
