@@ -297,13 +297,12 @@ def replacement():
     return figure
 
 
-def till_clock():
+def till_hours():
     """Draw two weeks of a roll whose shelf is empty on busy afternoons, as the clock sees them."""
     import numpy as np
     import polars as pl
 
     from unmet.censoring.hours import HourlySales, detect_stockouts
-    from unmet.censoring.hours.plot import draw_days
 
     generator = np.random.default_rng(0)
     shape = np.array([9, 12, 8, 6, 6, 7, 5, 4, 4, 6, 7, 4]) / 78  # from 7 to 19 o'clock
@@ -315,7 +314,45 @@ def till_clock():
     sales = np.minimum(demand, np.maximum(baked - (np.cumsum(demand, axis=2) - demand), 0))
     items = pl.DataFrame({"item": ["roll", "bun", "pretzel", "croissant"]})
     hours = HourlySales.from_arrays(sales, "2024-03-04", keys=items)
-    return draw_days(detect_stockouts(hours), 0, n_days=14)
+    return draw_days(detect_stockouts(hours), 14)
+
+
+def draw_days(reading, n_days):
+    """Draw the last days of the first item: a dot for an hour's sales, shaded if likely empty."""
+    from unmet.charts import COLOURS, Chart, config
+
+    hours, rows, texts = reading.hours, [], []
+    lost = (reading.demand - reading.sold)[0]
+    opens, closes = hours.window(0)
+    for day in range(hours.n_days)[-n_days:]:
+        name, chance = f"{hours.dates[day].astype(object):%a %Y-%m-%d}", reading.probability[0, day]
+        text = f"{hours.sales[0, day].sum():g} sold"
+        if chance > 0.5:
+            text += f"; sold out (p = {chance:.2f}), about {lost[day]:.2g} more asked for"
+        texts.append({"row": name, "text": text})
+        for hour in range(opens, closes):
+            empty = 1.0 - float(reading.stock[0, day, hour])
+            sold = float(hours.sales[0, day, hour])
+            rows.append({"row": name, "x": hour, "size": sold, "shade": empty})
+    across = {"field": "x", "type": "ordinal", "title": "hour of the day"}
+    across["axis"] = {"labelAngle": 0}
+    order = [each["row"] for each in texts]
+    down = {"field": "row", "type": "nominal", "sort": order, "title": None}
+    dot = {"field": "size", "type": "quantitative", "title": "sales of the hour"}
+    dot["scale"] = {"range": [0, 160]}
+    dark = {"field": "shade", "type": "quantitative", "title": "shelf likely empty"}
+    dark["scale"] = {"domain": [0, 1], "range": ["#ffffff00", COLOURS["orange"][0]]}
+    both = {"x": across, "y": down}
+    beside = {"y": down, "x": {"value": {"expr": "width + 6"}}, "text": {"field": "text"}}
+    mark = {"type": "circle", "color": COLOURS["blue"][0], "opacity": 1}
+    text = {"type": "text", "align": "left", "fontSize": 11}
+    layers = [
+        {"mark": "rect", "encoding": {**both, "color": dark}},
+        {"mark": mark, "encoding": {**both, "size": dot}},
+        {"data": {"values": texts}, "mark": text, "encoding": beside},
+    ]
+    spec = {"width": {"step": 26}, "height": {"step": 22}, "title": "Sales by the hour: roll"}
+    return Chart(spec | {"data": {"values": rows}, "layer": layers, "config": config()})
 
 
 def main():
@@ -328,7 +365,7 @@ def main():
         "axes.spines.right": False,
         "axes.spines.left": False,
     }
-    for draw in (diagnosis, lookalike, nonlinear, pricing, allocation, replacement, till_clock):
+    for draw in (diagnosis, lookalike, nonlinear, pricing, allocation, replacement, till_hours):
         with rc_context({"svg.hashsalt": "unmet"} if draw is diagnosis else settings):
             name = draw.__name__.replace("_", "-")
             drawn = draw()

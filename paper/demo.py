@@ -19,7 +19,7 @@ from paper.published import band
 from paper.tables import Row, Table, show
 from unmet.arrays import Array, Band
 from unmet.censoring import Diagnosis, LatentBand
-from unmet.charts import Chart, at, lines, side_by_side
+from unmet.charts import Chart, at, axis, lines, side_by_side
 from unmet.costs import Newsvendor, SquaredError
 from unmet.estimators import LinearDecision
 from unmet.evaluation import Experiment, Task, gap_closed
@@ -179,7 +179,8 @@ def draw_outcomes(outcomes: Sequence[dict[str, Cell]]) -> Chart:
             shares += line_parts(PUBLISHED_LEVELS, (words, role, closed, ()))
     shares += [at("", ROLES[role], y=height) for height, role in ((0.0, "IEO"), (1.0, "Q*"))]
     both: dict[str, Any] = {"x": LEVEL_AXIS, "legend": {part[0]: part[1] for part in costs}}
+    part = axis(form=".0%")
     return side_by_side(
-        lines(costs, title="What the orders cost on true demand", zero=True, **both),
-        lines(shares, title="Share of the gap between IEO and Q* closed", y_format=".0%", **both),
+        lines(costs, title="What the orders cost on true demand", y=axis(zero=True), **both),
+        lines(shares, title="Share of the gap between IEO and Q* closed", y=part, **both),
     )

@@ -26,7 +26,7 @@ from paper.theory import (
     sample_size_for,
 )
 from unmet.arrays import Array, Band
-from unmet.charts import Chart, at, curve, panels
+from unmet.charts import Chart, at, axis, curve, panels
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.estimators import LinearDecision
@@ -411,4 +411,5 @@ def draw_gaps(measured: Sequence[dict[str, Cell]], setting: BoundSetting) -> Cha
             line = [largest[-1] * (rows[-1] / n) ** 0.5 for n in rows]
             drawn.append(curve("slope of 1/√n", ("ink", (6, 4), "stroke"), rows, line))
         parts[f"{name}: {words.format(**vars(setting))}".replace("\n", "; ")] = drawn
-    return panels(parts, x="training rows n", y="cost on new rows minus in training", log="xy")
+    across = axis("training rows n", log=True)
+    return panels(parts, x=across, y=axis("cost on new rows minus in training", log=True))

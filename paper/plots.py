@@ -20,7 +20,18 @@ from paper.protocol import (
 )
 from paper.published import BAND_BOX, SAVINGS, band
 from paper.tables import caption, show
-from unmet.charts import Chart, Part, at, between, curve, label, lines, panels, side_by_side
+from unmet.charts import (
+    Chart,
+    Part,
+    at,
+    axis,
+    between,
+    curve,
+    label,
+    lines,
+    panels,
+    side_by_side,
+)
 from unmet.errors import MissingPackage
 from unmet.progress import report_missing
 
@@ -128,7 +139,7 @@ def _by_family(
             _NAMES[family]: [part for line in each for part in line_parts(levels, line)]
             for family, each in lines.items()
         }
-        how: dict[str, Any] = {"x": LEVEL_AXIS, "y": ylabel, "height": 280, "zero": not shares}
+        upward = axis(ylabel, zero=True)
         if shares:
             for each in parts.values():
                 each += [at("", ROLES["IEO"], y=0.0), at("", ROLES["Q*"], y=1.0)]
@@ -136,9 +147,9 @@ def _by_family(
             found = [value for value in values if value is not None]
             lowest = max(min([0.0, *found]), _LOWEST_SHARE) - 0.03
             ends = (lowest, max([1.0, *found]) + 0.03)
-            how |= {"y_format": ".0%", "y_domain": ends, "clip": True}
-        ticks = {level: f"{level:.2f}" for level in levels}
-        return panels(parts, ticks=ticks, **how)
+            upward = axis(ylabel, form=".0%", domain=ends)
+        across = axis(LEVEL_AXIS, ticks={level: f"{level:.2f}" for level in levels})
+        return panels(parts, x=across, y=upward, height=280)
 
     form = ".0%" if shares else ".2f"
     words = " ".join(f"{_NAMES[f]}: {_ends(results, each, form)}" for f, each in lines.items())
@@ -199,7 +210,7 @@ def _savings(results: Results) -> PaperFigure:
             parts.append(at(words, (colour, (2, 2), "stroke"), y=quoted.lowest))
             words = f"{family}, paper, highest {quoted.highest:.2%}"
             parts.append(curve(words, (colour, None, "diamond"), [quoted.peak], [quoted.highest]))
-        return lines(parts, x=LEVEL_AXIS, y="saving", y_format=".0%", height=320)
+        return lines(parts, x=LEVEL_AXIS, y=axis("saving", form=".0%"), height=320)
 
     printed = "; ".join(
         f"{family} {each.lowest:.2%} to {each.highest:.2%}, highest at {each.peak:g}"
@@ -235,18 +246,13 @@ def _search_ends(results: Results) -> PaperFigure:
             at("", grey, y=low),
             between("ε₂ > ε₁: no band", ("grey", None, "square"), [0, low], [0, low], [low, low]),
         ]
-        axes: dict[str, Any] = {
-            "x": "ε₁, share of the range of sales",
-            "y": "ε₂, share of the range of sales",
-        }
-        corner: dict[str, Any] = {
-            "x_domain": (min(0.9 * high, min(highs) - 0.004), 1.005 * high),
-            "y_domain": (-0.0005, max(0.1 * low, max(lows) + 0.003)),
-            "clip": True,
-        }
+        one, two = "ε₁, share of the range of sales", "ε₂, share of the range of sales"
+        right = (min(0.9 * high, min(highs) - 0.004), 1.005 * high)
+        bottom = (-0.0005, max(0.1 * low, max(lows) + 0.003))
+        near = {"x": axis(one, domain=right), "y": axis(two, domain=bottom)}
         return side_by_side(
-            lines([*box, *marks], title="the whole box", zero=True, **axes),
-            lines([*box, *marks], title="the corner, enlarged", **axes, **corner),
+            lines([*box, *marks], title="the whole box", x=one, y=axis(two, zero=True)),
+            lines([*box, *marks], title="the corner, enlarged", **near),
         )
 
     alt = (
@@ -280,7 +286,8 @@ def _network(results: Results) -> PaperFigure:
                     if word != "⋮" and aim not in ("⋮", "+1"):
                         parts.append(curve("", thin, [x, to_x], [y, to_y]))
         parts += [label(x, y, word) for layer in layers for x, y, word in layer]
-        return lines(parts, height=320, x_domain=(-0.5, 3.5), y_domain=(0, 1.1), bare=True)
+        across, upward = axis(domain=(-0.5, 3.5), hidden=True), axis(domain=(0, 1.1), hidden=True)
+        return lines(parts, x=across, y=upward, height=320)
 
     alt = (
         f"A network with {widths[0]} features, hidden layers of {widths[1]} and {widths[2]} "

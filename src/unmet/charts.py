@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from hashlib import sha256
 from html import escape
@@ -175,25 +175,58 @@ class Chart:
         return write_content(path, made.encode() if isinstance(made, str) else made)
 
 
+def axis(
+    title: str = "",
+    *,
+    form: str = ",~f",
+    domain: Sequence[Any] | None = None,
+    ticks: Mapping[float, str] | None = None,
+    n_ticks: int = 6,
+    log: bool = False,
+    zero: bool = False,
+    hidden: bool = False,
+) -> dict[str, Any]:
+    """Describe an axis, for `lines`.
+
+    Parameters
+    ----------
+    title : str
+    form : str
+        Of its numbers, as d3 writes formats.
+    domain : pair, optional
+        Its ends; what lies outside is cut off.
+    ticks : mapping of float to str, optional
+        Its labels.
+    n_ticks : int
+        About so many numbers.
+    log : bool
+        Whether it is logarithmic.
+    zero : bool
+        Whether it begins at 0.
+    hidden : bool
+        Whether to leave it out.
+    """
+    shown: dict[str, Any] | None = {"format": form, "tickCount": n_ticks}
+    if ticks:
+        text = f"{json.dumps(list(ticks.values()))}[indexof({list(ticks)}, datum.value)]"
+        shown = {"values": list(ticks), "labelExpr": text}
+    scale: dict[str, Any] = {"zero": zero}
+    if log:
+        scale = {"type": "log", "nice": False, "zero": False}
+    if domain is not None:
+        scale |= {"domain": list(domain), "nice": False}
+    return {"title": title or None, "axis": None if hidden else shown, "scale": scale}
+
+
 def lines(
     parts: Sequence[Part],
     *,
-    x: str = "",
-    y: str = "",
+    x: str | Mapping[str, Any] = "",
+    y: str | Mapping[str, Any] = "",
     title: str = "",
     alt: str = "",
     height: int = 260,
-    x_format: str = ",~f",
-    y_format: str = ",~f",
-    x_domain: Sequence[Any] | None = None,
-    y_domain: Sequence[Any] | None = None,
-    ticks: Mapping[float, str] | None = None,
-    log: str = "",
-    zero: bool = False,
     legend: Mapping[str, Style] | None = None,
-    n_ticks: int = 6,
-    clip: bool = False,
-    bare: bool = False,
 ) -> Chart:
     """Put parts together on common axes, below each other in the order in which they come.
 
@@ -201,141 +234,90 @@ def lines(
     ----------
     parts : sequence of Part
         Those with a name have an entry in the legend.
-    x, y : str
-        Names of the axes.
+    x, y : str or mapping
+        Names of the axes, or what `axis` gives.
     title, alt : str
     height : int
         Pixels.
-    x_format, y_format : str
-        Of numbers on the axes, as d3 writes formats.
-    x_domain, y_domain : pair, optional
-        Ends of the axes.
-    ticks : mapping of float to str, optional
-        Labels of the axis across.
-    log : {"", "x", "y", "xy"}
-        Logarithmic axes.
-    zero : bool
-        Whether the upward axis begins at 0.
     legend : mapping of str to Style, optional
         Entries of the legend, where there are more than parts.
-    n_ticks : int
-        About so many numbers on each axis.
-    clip : bool
-        Whether to cut off what lies outside of the ends of the axes.
-    bare : bool
-        Whether to leave the axes out.
     """
     parts = _all_named(parts)
-    named = dict(legend or {name: style for name, style, _, _ in parts})
-    order = list(named)
-    shown_names = [name for name in order if not name.startswith(" ")]
     values = [row | {"s": name} for name, _, _, rows in parts for row in rows]
-    first = next((row["x"] for row in values if "x" in row), 0)
-    across: dict[str, Any] = {"field": "x", "type": "temporal", "title": x or None}
-    if isinstance(first, str):
-        moments = sorted(row["x"] for row in values if "x" in row)
-        years = list(dict.fromkeys((moments[0][:4], moments[-1][:4])))
-        across |= {"title": x or " to ".join(years), "scale": {"padding": 6}}
-        across["axis"] = {"tickCount": n_ticks, "labelOverlap": True}
-        if (datetime.fromisoformat(moments[-1]) - datetime.fromisoformat(moments[0])).days < 10:
-            across["axis"] |= {"tickCount": {"interval": "day", "step": 1}, "format": "%d %b"}
-        shown: dict[str, Any] = {"field": "x", "type": "temporal", "title": "date"}
-        shown["format"] = "%a %d %b %Y"
-    else:
-        across |= {"type": "quantitative", "axis": {"format": x_format, "tickCount": n_ticks}}
-        across["scale"] = {"zero": False, "nice": False, "padding": 8}
-        if ticks:
-            text = f"{json.dumps(list(ticks.values()))}[indexof({list(ticks)}, datum.value)]"
-            across["axis"] = {"values": list(ticks), "labelExpr": text}
-        shown = {"field": "x", "type": "quantitative", "format": x_format, "title": x or "x"}
+    across = dict(axis(x) if isinstance(x, str) else x)
+    upward = {"field": "y", "type": "quantitative", **(axis(y) if isinstance(y, str) else y)}
+    clip = "domain" in across["scale"] or "domain" in upward["scale"]
+    places = [row["x"] for row in values if "x" in row]
+    shown: dict[str, Any] = {"field": "x", "title": across["title"] or "x"}
     if any("when" in row for row in values):
-        shown = {"field": "when", "type": "nominal", "title": x or "x"}
-    upward: dict[str, Any] = {"field": "y", "type": "quantitative", "title": y or None}
-    upward |= {"axis": {"format": y_format, "tickCount": n_ticks}, "scale": {"zero": zero}}
-    for axis, channel, domain in (("x", across, x_domain), ("y", upward, y_domain)):
-        scale = channel.setdefault("scale", {})
-        if axis in log:
-            scale |= {"type": "log", "nice": False, "zero": False}
-        if domain is not None:
-            scale |= {"domain": list(domain), "nice": False}
-        if bare:
-            channel["axis"] = None
-    key = {"title": None, "values": shown_names}
-    entries = {"legend": key if len(shown_names) > 1 else None}
+        shown |= {"field": "when", "type": "nominal"}
+    elif places and isinstance(places[0], str):
+        shown |= {"type": "temporal", "title": "date", "format": "%a %d %b %Y"}
+    else:
+        shown |= {"type": "quantitative", "format": (across["axis"] or {}).get("format", "")}
+    if places and isinstance(places[0], str):
+        first, last = min(places), max(places)
+        years = " to ".join(dict.fromkeys((first[:4], last[:4])))
+        across |= {"type": "temporal", "title": across["title"] or years, "scale": {"padding": 6}}
+        across["axis"] = {"tickCount": across["axis"]["tickCount"], "labelOverlap": True}
+        if (datetime.fromisoformat(last) - datetime.fromisoformat(first)).days < 10:
+            across["axis"] |= {"tickCount": {"interval": "day", "step": 1}, "format": "%d %b"}
+    else:
+        across["scale"] = {"nice": False, "padding": 8, **across["scale"]}
+        across["type"] = "quantitative"
+    across["field"] = "x"
+    named = dict(legend or {name: style for name, style, _, _ in parts})
+    listed = [name for name in named if not name.startswith(" ")]
+    key = {"title": None, "values": listed} if len(listed) > 1 else None
 
-    def scaled(value: Any) -> dict[str, Any]:
-        found = [value(named[name]) for name in order]
-        return {
-            "field": "s",
-            "type": "nominal",
-            "scale": {"domain": order, "range": found},
-        } | entries
+    def scaled(value: Callable[[Style], Any]) -> dict[str, Any]:
+        scale = {"domain": list(named), "range": [value(style) for style in named.values()]}
+        return {"field": "s", "type": "nominal", "scale": scale, "legend": key}
 
-    colour = scaled(lambda style: COLOURS[style[0]][0])
-    dash = scaled(lambda style: list(style[1] or (1, 0)))
-    shape = scaled(lambda style: style[2])
+    colour = {"color": scaled(lambda style: COLOURS[style[0]][0])}
+    line = {**colour, "strokeDash": scaled(lambda style: list(style[1] or (1, 0)))}
+    point = {**colour, "shape": scaled(lambda style: style[2])}
+    both = {"x": across, "y": upward}
+    layers: list[dict[str, Any]] = []
 
-    def layer(wanted: Any, mark: dict[str, Any], **encoding: Any) -> list[dict[str, Any]]:
-        kept = [part for part in parts if wanted(part)]
-        if not kept:
-            return []
-        chosen = list(dict.fromkeys(name for name, *_ in kept))
-        only = {"filter": {"field": "s", "oneOf": chosen}}
-        return [{"transform": [only], "mark": mark | {"clip": clip}, "encoding": encoding}]
+    def draw(kept: Iterable[Part], mark: dict[str, Any], **encoding: Any) -> None:
+        names = list(dict.fromkeys(name for name, *_ in kept))
+        if names:
+            only = {"filter": {"field": "s", "oneOf": names}}
+            made = {"transform": [only], "mark": mark | {"clip": clip}, "encoding": encoding}
+            layers.append(made)
 
-    def is_(kind: str) -> Any:
-        return lambda part: part[2] == kind
-
-    base = {"x": across, "y": upward}
+    kinds = ("span", "between", "at", "curve", "label")
+    of = {kind: [part for part in parts if part[2] == kind] for kind in kinds}
+    draw(of["span"], {"type": "rect", "opacity": 0.25}, x=across, x2={"field": "x2"}, **colour)
+    draw(of["between"], {"type": "area", "opacity": 0.3}, **both, y2={"field": "y2"}, **colour)
+    for way, channel in both.items():
+        straight = [part for part in of["at"] if way in part[3][0]]
+        draw(straight, {"type": "rule", "strokeWidth": 1.5}, **{way: channel}, **line)
+    joined = [part for part in of["curve"] if part[1][1] is not None]
+    draw(joined, {"type": "line", "strokeWidth": 2}, **both, **line)
+    marked = [part for part in of["curve"] if part[1][2] != "stroke"]
+    mark = {"type": "point", "size": 34, "opacity": 1, "strokeWidth": 1.3}
+    draw(marked, mark, **both, **point)
+    draw(of["label"], {"type": "text", "fontSize": 12}, **both, text={"field": "text"})
     hover = [{"field": "s", "title": " "}, shown]
     hover.append({"field": "y", "type": "quantitative", "format": ",.4~r", "title": "value"})
-    on_x = {"x": across, "color": colour, "strokeDash": dash}
-    on_y = {"y": upward, "color": colour, "strokeDash": dash}
-    rule: dict[str, Any] = {"type": "rule", "strokeWidth": 1.5}
-    drawn = [
-        *layer(
-            is_("span"),
-            {"type": "rect", "opacity": 0.25},
-            x=across,
-            x2={"field": "x2"},
-            color=colour,
-        ),
-        *layer(
-            is_("between"),
-            {"type": "area", "opacity": 0.3},
-            **base,
-            y2={"field": "y2"},
-            color=colour,
-        ),
-        *layer(lambda part: part[2] == "at" and "x" in part[3][0], rule, **on_x),
-        *layer(lambda part: part[2] == "at" and "y" in part[3][0], rule, **on_y),
-        *layer(
-            lambda part: part[2] == "curve" and part[1][1] is not None,
-            {"type": "line", "strokeWidth": 2},
-            **base,
-            color=colour,
-            strokeDash=dash,
-        ),
-        *layer(
-            lambda part: part[2] == "curve" and part[1][2] != "stroke",
-            {"type": "point", "size": 34, "opacity": 1, "strokeWidth": 1.3},
-            **base,
-            color=colour,
-            shape=shape,
-        ),
-        *layer(is_("label"), {"type": "text", "fontSize": 12}, **base, text={"field": "text"}),
-        *layer(is_("curve"), {"type": "point", "size": 160, "opacity": 0}, **base, tooltip=hover),
-    ]
-    spec = {
+    draw(of["curve"], {"type": "point", "size": 160, "opacity": 0}, **both, tooltip=hover)
+    spec = _framed(layers, height, rows=values)
+    return Chart(spec | ({"title": title} if title else {}), alt)
+
+
+def _framed(layers: list[dict[str, Any]], height: int, **datasets: Any) -> dict[str, Any]:
+    """Give a specification that is as wide as what it stands in."""
+    return {
         "width": "container",
         "height": height,
         "data": {"name": "rows"},
-        "datasets": {"rows": values},
-        "layer": drawn,
+        "datasets": datasets,
+        "layer": layers,
         "config": config(),
         "autosize": {"type": "fit-x", "contains": "padding"},
     }
-    return Chart(spec | ({"title": title} if title else {}), alt)
 
 
 def panels(
@@ -356,24 +338,23 @@ def panels(
     """
     parts = {title: _all_named(each, title) for title, each in parts.items()}
     legend = {name: style for each in parts.values() for name, style, *_ in each}
-    alt = how.pop("alt", "")
     charts = [lines(each, title=title, legend=legend, **how) for title, each in parts.items()]
-    scales = {"color": "shared", "strokeDash": "shared", "shape": "shared"}
-    scales |= {"y": "shared"} if shared else {}
-    return _together("hconcat", charts, width, {"resolve": {"scale": scales}}, alt)
+    return side_by_side(*charts, width=width, shared=shared)
 
 
-def side_by_side(*charts: Chart, width: int = 300) -> Chart:
-    """Put charts beside each other, each with its own axes, and one legend."""
-    scales = {"color": "shared", "strokeDash": "shared", "shape": "shared"}
+def side_by_side(*charts: Chart, width: int = 300, shared: bool = False) -> Chart:
+    """Put charts beside each other, with one legend; the upward axis may be shared."""
+    scales = dict.fromkeys((*_KEYS, *(["y"] if shared else [])), "shared")
     return _together("hconcat", charts, width, {"resolve": {"scale": scales}}, charts[0].alt)
 
 
 def stacked(charts: Sequence[Chart], *, title: str = "", width: int = 560) -> Chart:
     """Put charts below each other, each with its own axes and legend."""
-    apart = dict.fromkeys(("color", "strokeDash", "shape"), "independent")
-    more: dict[str, Any] = {"resolve": {"scale": apart}}
+    more: dict[str, Any] = {"resolve": {"scale": dict.fromkeys(_KEYS, "independent")}}
     return _together("vconcat", charts, width, more | {"title": title}, title)
+
+
+_KEYS = ("color", "strokeDash", "shape")
 
 
 def _together(
@@ -426,76 +407,7 @@ def bars(
     if dots:
         mark = {"type": "point", "shape": "diamond", "color": ink, "size": 40}
         layers.append({"data": {"name": "dots"}, "mark": mark, "encoding": encoding})
-    spec = {
-        "width": "container",
-        "height": 46 * len(rows),
-        "data": {"name": "rows"},
-        "datasets": {"rows": kept, "dots": dots},
-        "layer": layers,
-        "config": config(),
-        "autosize": {"type": "fit-x", "contains": "padding"},
-    }
-    return Chart(spec, alt)
-
-
-def grid(
-    rows: Sequence[Mapping[str, Any]],
-    texts: Mapping[str, str],
-    *,
-    x: str,
-    size: str,
-    shade: str,
-    title: str = "",
-) -> Chart:
-    """Draw a line of dots for each of several days.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Each with ``row`` (what it belongs to), ``x``, ``size`` of its dot and ``shade`` behind it,
-        from 0 to 1.
-    texts : mapping of str to str
-        What stands at the right of each line.
-    x, size, shade : str
-        Names of these.
-    title : str
-    """
-    order, blue, orange = list(texts), COLOURS["blue"][0], COLOURS["orange"][0]
-    last = max(row["x"] for row in rows) + 1
-    across = {"field": "x", "type": "ordinal", "title": x, "axis": {"labelAngle": 0}}
-    down = {"field": "row", "type": "nominal", "sort": order, "title": None}
-    shown = [
-        {"field": name, "type": "quantitative", "format": ",.3~r"} for name in ("size", "shade")
-    ]
-    dot = {"field": "size", "type": "quantitative", "title": size, "scale": {"range": [0, 160]}}
-    dark: dict[str, Any] = {"field": "shade", "type": "quantitative", "title": shade}
-    dark["scale"] = {"domain": [0, 1], "range": ["#ffffff00", orange]}
-    told = [{"row": name, "x": last, "text": text} for name, text in texts.items()]
-    text = {"type": "text", "align": "left", "fontSize": 11}
-    layers = [
-        {"mark": "rect", "encoding": {"x": across, "y": down, "color": dark, "tooltip": shown}},
-        {
-            "mark": {"type": "circle", "color": blue, "opacity": 1},
-            "encoding": {"x": across, "y": down, "size": dot},
-        },
-        {
-            "data": {"name": "texts"},
-            "mark": text,
-            "encoding": {
-                "y": down,
-                "x": {"value": {"expr": "width + 6"}},
-                "text": {"field": "text"},
-            },
-        },
-    ]
-    spec: dict[str, Any] = {
-        "width": {"step": 26},
-        "height": {"step": 22},
-        "title": title,
-        "data": {"name": "rows"},
-    }
-    spec |= {"datasets": {"rows": list(rows), "texts": told}, "layer": layers, "config": config()}
-    return Chart(spec, title)
+    return Chart(_framed(layers, 46 * len(rows), rows=kept, dots=dots), alt)
 
 
 def config() -> dict[str, Any]:

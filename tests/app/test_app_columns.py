@@ -1,13 +1,11 @@
 """Guesses, uploads and commands: what stands between a file and a plan."""
 
-import os
 import shlex
-import sys
 
 import polars as pl
 import pytest
 
-from unmet.app.upload import MAX_BYTES, guess_plan, read_uploaded
+from unmet.app.planning import MAX_BYTES, guess_plan, read_uploaded
 from unmet.errors import InvalidInput
 from unmet.planning import example
 from unmet.planning.plan_options import command_of, plan_from_options
@@ -70,17 +68,6 @@ def test_wrong_files_get_a_sentence_without_our_folders(name, data, sentence):
         read_uploaded(name, data)
     assert str(caught.value).startswith(sentence)
     assert "tmp" not in str(caught.value)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="a script instead of Python")
-def test_a_file_that_ends_its_reader_does_not_end_the_page(tmp_path, monkeypatch):
-    dying = tmp_path / "python"
-    dying.write_text("#!/bin/sh\nkill -ABRT $$\n")
-    dying.chmod(0o700)
-    monkeypatch.setattr(sys, "executable", str(dying))
-    for name in ("a.xlsx", "a.parquet", "a.csv.gz"):
-        with pytest.raises(InvalidInput, match=rf"^{name} cannot be read: the process that read"):
-            read_uploaded(name, b"whatever")
 
 
 def test_huge_files_are_refused():

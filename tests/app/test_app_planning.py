@@ -13,22 +13,21 @@ from typer.testing import CliRunner
 from unmet import Newsvendor
 from unmet.app.planning import (
     QuickPlan,
-    first_guess,
+    guess,
     has_history,
     item_of,
     items,
-    orders_file,
-    other_fields,
+    orders_name,
     plan_command,
+    read_uploaded,
 )
-from unmet.app.upload import read_uploaded
 from unmet.censoring.text import order_labels
 from unmet.cli.main import app
 from unmet.errors import InvalidInput
 from unmet.planning import OrderPlan, Schema, example, infer_schema
 from unmet.report.sentences import item_finding
 from unmet.tables.dialect import Dialect, as_bytes
-from unmet.tables.reading import read_file
+from unmet.tables.reading import read_file, table_bytes
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -124,8 +123,8 @@ def test_a_column_that_the_orders_have_themselves_is_refused(table):
 
 def test_guesses_start_the_page():
     assert has_history(example().sales)
-    assert first_guess(example().sales)[0] == "date"
-    assert other_fields(example().sales, "date", "sales").series == ("dish",)
+    assert guess(example().sales)[0].date == "date"
+    assert guess(example().sales, date="date", sales="sales")[0].series == ("dish",)
     offers = pl.DataFrame(
         {"day": ["2024-05-01", "2024-05-02"], "offer": [3, 4], "accepted": [1, 0]}
     )
@@ -158,25 +157,21 @@ def test_a_german_file_from_bytes_to_bytes():
     assert file.table["Absatz"].to_list() == table["sales"].to_list()
     what_if = QuickPlan(horizon=2).fit(file.table)
     order_table = what_if.at(cost=Newsvendor.at_level(0.8)).orders()
-    name, _, data = orders_file(order_table, "Umsätze.csv", file.dialect)
-    assert name == "orders.csv"
+    assert orders_name("Umsätze.csv") == "orders.csv"
+    data = table_bytes(order_table, ".csv", file.dialect)
     lines = data.decode("utf-8-sig").split("\r\n")
     assert lines[0].startswith("Artikel;Datum;order;")
     assert lines[1].startswith("Brötchen;2024-03-01;")
     assert "," in lines[1]
 
 
-@pytest.mark.slow
 def test_orders_as_the_file_was():
     order_table = pl.DataFrame({"item": ["=1+1"], "order": [2.5]})
-    name, _, data = orders_file(order_table, "a.parquet", None)
-    assert name == "orders.parquet"
-    assert pl.read_parquet(BytesIO(data)).equals(order_table)
-    pytest.importorskip("xlsxwriter", reason="xlsxwriter is not installed")
-    pytest.importorskip("fastexcel", reason="fastexcel is not installed")
-    name, _, data = orders_file(order_table, "A.XLSX", None)
-    assert name == "orders.xlsx"
-    assert read_uploaded(name, data).table["item"].to_list() == ["=1+1"]
+    assert orders_name("a.parquet") == "orders.parquet"
+    assert pl.read_parquet(BytesIO(table_bytes(order_table, ".parquet"))).equals(order_table)
+    assert orders_name("A.XLSX") == "orders.xlsx"
+    written = table_bytes(order_table, ".xlsx")
+    assert read_uploaded("orders.xlsx", written).table["item"].to_list() == ["=1+1"]
 
 
 def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch):

@@ -72,15 +72,6 @@ def test_rates_move_decisions_and_money_the_same_way(store, store_what_if):
     np.testing.assert_allclose(found[0].decisions.decision, found[0].decisions.ignoring)
 
 
-def test_the_rate_is_that_of_band_at(store, store_what_if):
-    plan = plan_from_options(**WORDS, underage=5.0, overage=1.0).fit(store)
-    features = plan.encode(plan.rows(store).table)
-    expected = plan.estimator_.rule_.band_at(features, 0.3, cost=plan.cost)
-    found = store_what_if.rates.band(features, 0.3, plan.cost)
-    np.testing.assert_allclose(found.low, expected.low, rtol=0.02)
-    np.testing.assert_array_equal(found.low, found.high)
-
-
 def test_a_rate_says_that_it_was_assumed(tables, restaurant):
     counted = restaurant.outcome(costs(3.0, 1.0, 0.25), tables.coming)
     assert any("counted" in note for note in counted.notes)
@@ -90,12 +81,6 @@ def test_a_rate_says_that_it_was_assumed(tables, restaurant):
     assert counted.report("command")["stake"] == counted.stake
     assert counted.diagnosis.share_censored > 0.35
     assert not restaurant.outcome(costs(3.0, 1.0), tables.coming).notes
-
-
-@pytest.mark.parametrize("rate", [0.33, -0.1, 0.75])
-def test_other_rates_are_refused(store, store_what_if, rate):
-    with pytest.raises(InvalidInput, match="rate must be one of"):
-        store_what_if.outcome(costs(3.0, 1.0, rate), store.head(3))
 
 
 def test_costs_by_row(store):
@@ -138,7 +123,7 @@ def test_prices():
     words = {"problem": "pricing", "accepted_column": "accepted"}
     plan = plan_from_options("offer", names, underage=2.0, overage=5.0, **words)
     what_if = WhatIf(plan_from_options("offer", names, underage=1.0, overage=1.0, **words), table)
-    assert what_if.rates is None
+    assert not what_if.takes_rates
     found = what_if.outcome(costs(2.0, 5.0), table.head(30), step=None)
     expected = plan.fit(table).decide(table.head(30), None)
     np.testing.assert_array_equal(found.decisions.decision, expected.decision)

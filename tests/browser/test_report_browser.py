@@ -22,7 +22,7 @@ def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     decided = orders(30).drop("item <b>&").with_columns(pl.lit("bread").alias("item"))
     twice = pl.concat([decided, decided.with_columns(pl.lit("rolls").alias("item"))])
-    whole = content(decisions=twice, n_decisions=60, date="date", series=("item",))
+    whole = content(decisions=twice, date="date", series=("item",))
     return write_report(whole, path).as_uri()
 
 

@@ -188,13 +188,10 @@ def test_decision_table(page):
 
 
 def test_long_tables_say_what_is_left_out():
-    page = shown(content(decisions=orders(250), n_decisions=12_345))
+    page = shown(content(decisions=orders(250)))
     rows = list(page.one("table", id="decisions").one("tbody").all("tr"))
     assert len(rows) == 200
-    assert "12,145 more rows" in section(page, "decisions-section").text
-    cards = page.one("dl", **{"class": "cards"}).text
-    assert "to order in all" not in cards  # the rows that are here do not add up to it
-    assert "of the first 250 rows" in cards
+    assert "50 more rows" in section(page, "decisions-section").text
 
 
 @pytest.mark.parametrize(
@@ -214,12 +211,6 @@ def test_numbers_of_charts_are_in_tables(page):
     rates = section(page, "rate").one("details").one("tbody")
     rows = [[cell.text for cell in row.children] for row in rates.all("tr")]
     assert rows[3] == ["30.0%", "1,090.0", "50.00"]
-    tables = {each.one("caption").text: each for each in section(page, "statistics").all("table")}
-    fits = tables["How well each rate fits, relative to the best"].one("tbody")
-    rows = [[cell.text for cell in row.children] for row in fits.all("tr")]
-    assert rows[3] == ["30.0%", "100%"]
-    assert rows[4][1] == "14%"  # exp(-2)
-    assert len(list(tables["Quantiles of a typical row"].one("tbody").all("tr"))) == 8
 
 
 def test_command_and_versions_are_told(page):

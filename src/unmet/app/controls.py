@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from unmet.app.planning import has_history
-from unmet.app.upload import MAX_MEGABYTES, guess_plan, guess_truth, read_uploaded
+from unmet.app.planning import MAX_MEGABYTES, guess_plan, guess_truth, has_history, read_uploaded
 from unmet.censoring.model import RATES
 from unmet.censoring.text import capital, labels_for
 from unmet.errors import InvalidInput
 from unmet.planning import example
 from unmet.planning.example import EXAMPLE, Example
-from unmet.tables.dialect import DecimalUnknown
 from unmet.tables.reading import PARTS, TableFile, table_bytes
 
 if TYPE_CHECKING:
@@ -72,8 +70,6 @@ class PageChoice:
         Of a `DecisionPlan`, without costs.
     truth : str or None
         Column of `coming`.
-    all_rows : bool
-        Whether to learn from all rows, however long it takes.
     largest_cost : float
         Where sliders of costs end.
     """
@@ -85,7 +81,6 @@ class PageChoice:
     about: str
     labels: dict[str, Any]
     truth: str | None
-    all_rows: bool
     largest_cost: float
 
     @property
@@ -201,8 +196,8 @@ def _example() -> Example:
     return example()
 
 
-def bring() -> Source | None:
-    """Ask for a file and for a way to work with it; None where something must be said first."""
+def bring() -> Source:
+    """Ask for a file and for a way to work with it."""
     with st.sidebar:
         st.header("Data", divider="gray")
         past = st.file_uploader(
@@ -219,33 +214,13 @@ def bring() -> Source | None:
             return Source("sales.csv", "example", TableFile(sales), _way("example", True))
         data = past.getvalue()
         key = sha256(data).hexdigest()
-        place = f"{key}-decimal"
-        signs = [".", ","]
         decimal = st.selectbox(
-            "Decimal sign", signs, None, key=place, placeholder="as the file says"
+            "Decimal sign", [".", ","], None, key=f"{key}-decimal", placeholder="as the file says"
         )
-    try:
-        file = read(past.name, data, decimal)
-    except DecimalUnknown as error:
-        _ask_decimal(place, str(error))
-        return None
+    file = read(past.name, data, decimal)
     with st.sidebar:
         history = _way(key, _is_history(key, decimal, file.table))
     return Source(past.name, key, file, history, decimal)
-
-
-def _ask_decimal(place: str, doubt: str) -> None:
-    """Ask what a file cannot tell; not at the side, which is closed on a phone."""
-
-    def say(sign: str) -> None:
-        st.session_state[place] = sign
-
-    st.title("One question first", anchor=False)
-    st.markdown(plain(doubt.partition(": say which")[0] + "."))
-    st.markdown("**What is the decimal sign of this file?**")
-    with st.container(horizontal=True):
-        st.button("A point, as in 1.5", on_click=say, args=(".",), type="primary")
-        st.button("A comma, as in 1,5", on_click=say, args=(",",), type="primary")
 
 
 def _way(key: str, history: bool) -> bool:
@@ -334,11 +309,9 @@ def _columns(
     if known:
         label = "The truth, to evaluate by (optional)"
         truth = one_column(label, f"{key}-truth-truth", coming.columns, guess_truth(coming))
-    slower = "Slower, and what the command line does."
-    all_rows = st.toggle("Learn from all rows", help=slower, key=f"{key}-all")
     label = "Largest cost on the sliders"
     largest = float(st.number_input(label, 1.0, 1e9, 20.0, key=f"{problem}-largest"))
-    return PageChoice(table, coming, names, key, about, labels, truth, all_rows, largest)
+    return PageChoice(table, coming, names, key, about, labels, truth, largest)
 
 
 def one_column(label: str, key: str, options: Sequence[str], start: Any) -> str | None:
@@ -413,6 +386,8 @@ _Result = TypeVar("_Result")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 3rem 2.5rem 3rem; max-width: 84rem; }
+.st-key-figures [data-testid="stMetricValue"] { font-size: 1.7rem; }
+.st-key-figures [data-testid="stMetricLabel"] p { white-space: normal; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3rem 1rem 2rem; }
   .st-key-figures [data-testid="stColumn"] { min-width: calc(50% - 1rem); flex: 1 1 0; }

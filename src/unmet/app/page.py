@@ -25,7 +25,7 @@ from unmet.app.controls import (
     take_away,
 )
 from unmet.app.orders import show_orders
-from unmet.app.whatif import MAX_ROWS, Outcome, WhatIf
+from unmet.app.whatif import Outcome, WhatIf
 from unmet.censoring.plots import possible_rates, quantile_chart, rate_charts
 from unmet.censoring.text import (
     Labels,
@@ -37,7 +37,6 @@ from unmet.censoring.text import (
     sure,
 )
 from unmet.errors import UnmetError
-from unmet.planning import DecisionPlan
 from unmet.planning.plan_options import command_of, plan_from_options
 from unmet.report import render
 from unmet.report.page import decision_cards, method_costs
@@ -45,7 +44,7 @@ from unmet.report.sentences import decisions_finding, quantiles_finding, sensiti
 from unmet.report.tables import decisions_chart
 
 if TYPE_CHECKING:
-    import polars
+    pass
 
 
 def main() -> None:
@@ -54,8 +53,6 @@ def main() -> None:
     st.html(STYLE)
     try:
         source = bring()
-        if source is None:
-            return
         if source.history:
             show_orders(source)
         else:
@@ -86,22 +83,17 @@ def _answer(choice: PageChoice) -> None:
         moved = move(choice, rates=choice.labels.get("accepted_column") is None)
         costs = {name: moved[0][name] for name in costs}
     plan = plan_from_options(**choice.labels, **costs)
-    what_if = _learn(choice.key, choice.all_rows, plan, choice.table)
+    # of the content as it was read: another decimal sign makes another table of the same file
+    content = f"{choice.key} {dict(choice.table.schema)} {choice.table.hash_rows().sum()}"
+    what_if = shared(
+        f"rows {content} {plan.get_params()}",
+        "Learning how much is hidden",
+        lambda: WhatIf(plan, choice.table),
+    )
     assumed, lots = moved or move(choice, rates=what_if.takes_rates)
     outcome = what_if.outcome(assumed, choice.coming, truth=choice.truth, **lots)
     command = command_of(outcome.plan, *choice.names, **lots)
     _show(outcome, choice.about, command)
-
-
-def _learn(key: str, all_rows: bool, plan: DecisionPlan, table: polars.DataFrame) -> WhatIf:
-    """Learn once for each file and each choice of columns, for every visitor."""
-    # of the content as it was read: another decimal sign makes another table of the same file
-    content = f"{dict(table.schema)} {table.hash_rows().sum()}"
-    return shared(
-        f"rows {key} {content} {all_rows} {plan.get_params()}",
-        "Learning how much is hidden",
-        lambda: WhatIf(plan, table, max_rows=None if all_rows else MAX_ROWS),
-    )
 
 
 def _show(outcome: Outcome, about: str, command: str) -> None:

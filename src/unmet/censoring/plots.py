@@ -9,7 +9,7 @@ import numpy as np
 from unmet.arrays import Array
 from unmet.censoring.model import Diagnosis, QuantilePlot, Sensitivity
 from unmet.censoring.text import Labels, headline, interval, percent
-from unmet.charts import Chart, at, between, curve, lines, span, stacked
+from unmet.charts import Chart, at, axis, between, curve, lines, span, stacked
 from unmet.errors import Unsupported
 
 
@@ -52,10 +52,10 @@ def quantile_chart(diagnosis: Diagnosis, labels: Labels | None = None) -> Chart:
     return lines(
         parts,
         title=f"Observations {how}",
-        x="cases below (spaced so that the truth is straight)",
-        y="typical row",
-        ticks=dict(sorted(ticks.items())),
-        log="y" if logarithmic else "",
+        x=axis(
+            "cases below (spaced so that the truth is straight)", ticks=dict(sorted(ticks.items()))
+        ),
+        y=axis("typical row", log=logarithmic),
         height=300,
     )
 
@@ -125,11 +125,8 @@ def rate_charts(
         told = diagnosis.ambiguity
         same = (told.minimax_regret.decision,) * 2
         regret.append(curve("of minimax regret", "fitted", told.rates, same))
-    shared = {
-        "x": f"assumed {labels.rate} ({labels.rate_means})",
-        "x_format": ".0%",
-        "x_domain": (found.rate[0] - 0.02, found.rate[-1] + 0.02),
-    }
+    ends = found.rate[0] - 0.02, found.rate[-1] + 0.02
+    across = axis(f"assumed {labels.rate} ({labels.rate_means})", form=".0%", domain=ends)
     drawn = (
         ("Its cost, if the estimate is right", "mean cost per row", found.cost, "cost"),
         (f"{labels.decision.capitalize()} at an assumed {labels.rate}", mean, found.decision, ""),
@@ -142,20 +139,17 @@ def rate_charts(
                 *([] if style else regret),
             ],
             title=title,
-            y=name,
-            zero=bool(style),
-            **shared,  # type: ignore[arg-type]
+            x=across,
+            y=axis(name, zero=bool(style)),
         )
         for title, name, values, style in drawn
     )
     fit = lines(
         [*marks, curve("how well it fits", "fitted", rates, likelihood)],
         title="How well each rate fits",
-        y="likelihood, against the best rate",
-        y_format=".0%",
-        zero=True,
+        x=across,
+        y=axis("likelihood, against the best rate", form=".0%", zero=True),
         height=180,
-        **shared,  # type: ignore[arg-type]
     )
     return decision, fit, cost
 

@@ -506,7 +506,7 @@ def _free(port: int) -> int:
 
 def _options(port: int, browser: bool = False) -> dict[str, str]:
     """Options of streamlit: this computer only, nothing reported to anybody, no tracebacks."""
-    from unmet.app.upload import MAX_MEGABYTES
+    from unmet.app.planning import MAX_MEGABYTES
 
     return {
         "server.address": _ADDRESS,

@@ -575,13 +575,13 @@ def _replenishment(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def stock_chart(parts: Sequence[charts.Part]) -> charts.Chart:
     """Draw stock to come; see `tables.stock_parts`."""
-    return charts.lines(parts, title="Stock to come", zero=True, height=150)
+    return charts.lines(parts, title="Stock to come", y=charts.axis(zero=True), height=150)
 
 
 def chance_chart(parts: Sequence[charts.Part]) -> charts.Chart:
     """Draw the chance of running out."""
-    how = {"y_format": ".0%", "y_domain": (0, 1), "height": 100, "n_ticks": 3}
-    return charts.lines(parts, title="Chance of running out", **how)  # type: ignore[arg-type]
+    upward = charts.axis(form=".0%", domain=(0, 1), n_ticks=3)
+    return charts.lines(parts, title="Chance of running out", y=upward, height=100)
 
 
 def _stock_totals(data: Mapping[str, Any]) -> dict[str, str]:

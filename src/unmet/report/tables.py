@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from unmet.censoring.text import Labels, decimals_for, fixed, number
-from unmet.charts import Chart, Part, between, curve, lines
+from unmet.charts import Chart, Part, axis, between, curve, lines
 from unmet.planning.decision_report import ITEM_MARK
 from unmet.report.sentences import DIGITS, amount, day_label
 
@@ -77,7 +77,7 @@ def decisions_chart(decisions: DataFrame, labels: Labels) -> tuple[Chart, str | 
             table, shown = means.drop("count").head(means.height - incomplete), period
         parts = [curve(*each, table["date"], table[name]) for name, each in named.items()]
         how = f"{labels.amount} a date" if labels.added_up else f"mean {labels.amount}"
-        return lines(parts, y=how, zero=labels.added_up), shown
+        return lines(parts, y=axis(how, zero=labels.added_up)), shown
     values = {name: decisions[name].to_numpy() for name in named}
     every = np.concatenate(list(values.values()))
     bins = min(max(decisions.height // 5, 10), 30)
@@ -87,7 +87,7 @@ def decisions_chart(decisions: DataFrame, labels: Labels) -> tuple[Chart, str | 
         counts = np.histogram(values[name], edges)[0]
         steps = np.repeat(edges, 2)[1:-1].tolist()
         parts.append(curve(*each, steps, np.repeat(counts, 2).tolist()))
-    return lines(parts, x=labels.decision, y="rows", zero=True), None
+    return lines(parts, x=labels.decision, y=axis("rows", zero=True)), None
 
 
 # --- Items.
@@ -189,9 +189,9 @@ def item_parts(item: Mapping[str, Any], labels: Labels, *, most: int = 120) -> l
     return [part for part in parts if part[3]]
 
 
-def item_chart(parts: Sequence[Part], labels: Labels, **how: Any) -> Chart:
+def item_chart(parts: Sequence[Part], labels: Labels) -> Chart:
     """Draw an item; see `item_parts`."""
-    return lines(parts, y=labels.amount, zero=labels.added_up, height=220, **how)
+    return lines(parts, y=axis(labels.amount, zero=labels.added_up), height=220)
 
 
 def stock_parts(ahead: Mapping[str, Any]) -> tuple[list[Part], list[Part]]:

@@ -6,7 +6,6 @@ from simulated_hours import CLOSES, OPENS, cut_by_stock, demand
 from sklearn.metrics import roc_auc_score
 
 from unmet.censoring.hours import HourlySales, detect_stockouts
-from unmet.censoring.hours.plot import draw_days
 from unmet.errors import InvalidInput
 
 
@@ -101,18 +100,6 @@ def test_a_table_a_row_for_each_known_day():
     assert np.isnan(reading.probability[0, 3])
     assert table["sold"].sum() == np.nansum(sales)
     assert "55 days sold out more likely than not" in reading.describe()
-
-
-def test_a_picture_of_days():
-    sales, _, _ = shop(2, 28)
-    reading = detect_stockouts(hours_of(sales))
-    figure = draw_days(reading, 1, n_days=5)
-    texts = figure.spec["datasets"]["texts"]
-    assert len(texts) == 5
-    first = figure.spec["datasets"]["rows"][0]
-    assert first["row"] == texts[0]["row"] == "Wed 2024-05-29"
-    with pytest.raises(InvalidInput, match="series must be from 0 to 1, got 2"):
-        draw_days(reading, 2)
 
 
 # --- Odd hours.
