@@ -249,7 +249,7 @@ def _search_ends(results: Results) -> PaperFigure:
         one, two = "ε₁, share of the range of sales", "ε₂, share of the range of sales"
         right = (min(0.9 * high, min(highs) - 0.004), 1.005 * high)
         bottom = (-0.0005, max(0.1 * low, max(lows) + 0.003))
-        near = {"x": axis(one, domain=right), "y": axis(two, domain=bottom)}
+        near: dict[str, Any] = {"x": axis(one, domain=right), "y": axis(two, domain=bottom)}
         return side_by_side(
             lines([*box, *marks], title="the whole box", x=one, y=axis(two, zero=True)),
             lines([*box, *marks], title="the corner, enlarged", **near),

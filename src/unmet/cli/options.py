@@ -149,7 +149,8 @@ def lot_size(text: str) -> float | None:
 
 def rates(text: str) -> float | tuple[float, float]:
     """Read a sell-out rate, or a range of two."""
-    return _numbers("sellout_rate", text)
+    found: float | tuple[float, float] = _numbers("sellout_rate", text)
+    return found
 
 
 def models(text: str) -> str | tuple[str, ...]:

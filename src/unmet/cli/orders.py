@@ -255,7 +255,7 @@ def replenish(
 
     wrong = ErrorCollector()
     given = {name: words[name] for name in _RULES if words[name] is not None}
-    rules = {name: _number_or_column(each) for name, each in given.items()}
+    rules: dict[str, Any] = {name: _number_or_column(each) for name, each in given.items()}
     if "step" in rules:
         lot = rules.pop("step")
         rules["lot"] = None if lot == "none" else lot
@@ -322,7 +322,8 @@ def _order(
     wrong.ask(planned.check)
     wrong.tell()
     lasts = planned.supply is not None
-    hours, dialect, said = None, None, ()
+    hours, dialect = None, None
+    said: tuple[str, ...] = ()
     if table is None:
         assert till is not None
         series = None if planned.schema is None else planned.schema.series
@@ -561,7 +562,7 @@ def till_file(words: dict[str, Any]) -> Path | None:
 
 
 def till_sales(
-    file: TableFile, words: dict[str, Any], series: Sequence[str] | None = None, **columns: str
+    file: TableFile, words: dict[str, Any], series: Sequence[str] | None = None, **columns: Any
 ) -> HourlySales:
     """Take a table for one of hours, or of receipts where these were given."""
     from unmet.censoring.hours import read_hourly, read_receipts
