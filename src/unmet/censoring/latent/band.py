@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -190,27 +189,7 @@ class LatentBand(BandRule):
         self._verdicts: dict[str, Any] = {}
         if self.when_unidentified != "least_censoring":
             self.diagnosis_ = self.diagnosis_for(rows.cost)
-        self._say_if_far(rows)
         return self.diagnosis_
-
-    def _say_if_far(self, rows: Rows) -> None:
-        """Say where decisions lie far from all that was seen."""
-        some = np.unique(np.linspace(0, rows.n_rows - 1, 500).astype(np.intp))
-        if self.when_unidentified != "least_censoring":
-            # takes long: of the rows that the chosen distribution puts furthest
-            size = np.abs(self._rows(rows.features[some]).truth(0.9))
-            some = some[np.argsort(size)[-25:]]
-        decided = np.abs(self._decide(rows.features[some], rows.cost.take(some)))
-        seen = float(np.abs(rows.observation).max())
-        furthest = float(np.max(decided, where=np.isfinite(decided), initial=0.0))
-        if furthest > 10.0 * seen > 0.0:
-            self.model_.notes.append(
-                f"Some decisions are {furthest / seen:,.0f} times the largest observation, "
-                f"{seen:.6g}: so far from all that was seen, the distribution of the truth is a "
-                "guess. Flags, a sell-out rate or more rows would tell."
-            )
-            notes = (*self.diagnosis_.notes, self.model_.notes[-1])
-            self.diagnosis_ = replace(self.diagnosis_, notes=notes)
 
     @arithmetic()
     def diagnosis_for(self, cost: Cost) -> Diagnosis:

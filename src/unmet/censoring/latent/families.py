@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy import special
@@ -18,8 +18,6 @@ from scipy import special
 from unmet.arrays import Array, Numbers
 
 Space: TypeAlias = Literal["linear", "root", "log", "counts"]
-_Density: TypeAlias = Callable[[Array, Numbers], tuple[Array, Array]]
-_Tail: TypeAlias = Callable[[Array, Numbers], Array]
 _LEAST = 1e-290  # probabilities that lose digits below
 _STEEPEST = 30.0  # the square of its exponential, which whitening needs, is far from overflow
 
@@ -57,39 +55,24 @@ class Family:
 
     def density(self, u: Array, shape: Numbers = 0.0) -> tuple[Array, Array]:
         """Logarithm of the density, and its slope."""
-        density = _BASES[self.base][0]
-        if not self.mirrored:
-            return density(u, np.clip(shape, *self.shapes))
-        value, slope = density(-u, np.clip(shape, *self.shapes))
-        return value, -slope
+        sign = -1.0 if self.mirrored else 1.0
+        value, slope = _BASES[self.base][0](sign * u, *self._shape(shape))
+        return value, sign * slope
 
     def log_survival(self, u: Array, shape: Numbers = 0.0) -> Array:
         """Logarithm of the probability of more than u."""
-        return self._below(-u, shape) if self.mirrored else self._above(u, shape)
+        return self._log_tail(u, shape, above=not self.mirrored)
 
     def log_below(self, u: Array, shape: Numbers = 0.0) -> Array:
         """Logarithm of the probability of at most u."""
-        return self._above(-u, shape) if self.mirrored else self._below(u, shape)
+        return self._log_tail(u, shape, above=self.mirrored)
 
     def quantile(self, level: Numbers, shape: Numbers = 0.0) -> Array:
         """Quantile at a level."""
-        quantile = _BASES[self.base][3]
+        quantile, known = _BASES[self.base][3], self._shape(shape)
         if self.mirrored:
-            return -quantile(1.0 - np.asarray(level), np.clip(shape, *self.shapes))
-        return quantile(np.asarray(level), np.clip(shape, *self.shapes))
-
-    def hazard(self, u: Array, shape: Numbers = 0.0) -> Array:
-        """Density over survival."""
-        return ratio(self.density(u, shape)[0], self.log_survival(u, shape))
-
-    @property
-    def left(self) -> bool:
-        """Whether it is skewed to the left, as censoring makes any other distribution.
-
-        The smaller of two normals, which is what sales of a normal demand with scattered orders
-        are, is close to it: tried by itself as a distribution of which nothing is hidden only.
-        """
-        return self.name == "skewed_left"
+            return np.asarray(-quantile(1.0 - np.asarray(level), *known))
+        return np.asarray(quantile(np.asarray(level), *known))
 
     @property
     def deviation(self) -> float:
@@ -99,31 +82,30 @@ class Family:
         low, high = self.quantile(np.array([0.1587, 0.8413]), self.shape or 0.0)
         return float(0.5 * (high - low))
 
-    def _above(self, u: Array, shape: Numbers) -> Array:
-        return self._interpolated(u, np.clip(shape, *self.shapes), -1.0)
+    def _shape(self, shape: Numbers) -> tuple[Numbers, ...]:
+        """Give what functions of the base take beside the point."""
+        return (np.clip(shape, *self.shapes),) if self.base in _SHAPED else ()
 
-    def _below(self, u: Array, shape: Numbers) -> Array:
-        if _BASES[self.base][2] is None:  # symmetric
-            return self._above(-u, shape)
-        return self._interpolated(u, np.clip(shape, *self.shapes), 1.0)
+    def _log_tail(self, u: Array, shape: Numbers, *, above: bool) -> Array:
+        """Logarithm of a tail of the base, above or below u, which is mirrored with the family.
 
-    def _interpolated(self, u: Array, shape: Numbers, sign: float) -> Array:
-        """Logarithm of a tail; at many points by cubics between exact values with exact slopes.
-
-        Distribution functions of a Student-t or a gamma take as long as several logarithms; cubics
-        0.02 apart are right to 1e-9.
+        Distribution functions of a Student-t or a gamma take as long as several logarithms: at many
+        points cubics between exact values with exact slopes, 0.02 apart, are right to 1e-9.
         """
-        density, above, below, _ = _BASES[self.base]
-        exact = above if sign < 0 else below
-        assert exact is not None
-        slow = self.base in ("student", "log_gamma") and np.ndim(shape) == 0 and np.size(u) > 2000
+        if self.mirrored:
+            u = -u
+        density, log_below, log_above, _ = _BASES[self.base]
+        if log_above is None and above:  # symmetric
+            u, above = -u, False
+        exact, known = (log_above if above else log_below), self._shape(shape)
+        slow = self.base in _SHAPED and np.ndim(shape) == 0 and np.size(u) > 2000
         reach = float(np.ptp(u)) if slow else np.inf
         if not reach < 0.005 * np.size(u):  # few points, or points far apart
-            return exact(u, shape)
+            return np.asarray(exact(u, *known))
         step, low = 0.02, float(np.min(u))
         nodes = low + step * np.arange(int(reach / step) + 2, dtype=np.float64)
-        value = exact(nodes, shape)
-        slope = step * sign * ratio(density(nodes, shape)[0], value)
+        value = exact(nodes, *known)
+        slope = (-step if above else step) * ratio(density(nodes, *known)[0], value)
         at = (u - low) / step
         left = np.minimum(at.astype(np.intp), nodes.size - 2)
         part, rise = at - left, value[1:] - value[:-1]
@@ -154,42 +136,26 @@ def ratio(log_numerator: Array, log_denominator: Array) -> Array:
     return np.asarray(np.exp(np.minimum(log_numerator - log_denominator, 50.0)))
 
 
-def _normal(u: Array, shape: Numbers) -> tuple[Array, Array]:
+def _normal(u: Array) -> tuple[Array, Array]:
     return -0.5 * u * u - 0.5 * np.log(2.0 * np.pi), -u
 
 
-def _normal_survival(u: Array, shape: Numbers) -> Array:
-    return np.asarray(special.log_ndtr(-u))
-
-
-def _normal_quantile(level: Array, shape: Numbers) -> Array:
-    return np.asarray(special.ndtri(level))
-
-
-def _logistic(u: Array, shape: Numbers) -> tuple[Array, Array]:
+def _logistic(u: Array) -> tuple[Array, Array]:
     size = np.abs(u)
     return -size - 2.0 * np.log1p(np.exp(-size)), 1.0 - 2.0 * special.expit(u)
 
 
-def _logistic_survival(u: Array, shape: Numbers) -> Array:
-    return np.asarray(-np.logaddexp(0.0, u))
-
-
-def _logistic_quantile(level: Array, shape: Numbers) -> Array:
-    return np.asarray(special.logit(level))
-
-
-def _laplace(u: Array, shape: Numbers) -> tuple[Array, Array]:
+def _laplace(u: Array) -> tuple[Array, Array]:
     return -np.abs(u) - np.log(2.0), -np.sign(u)
 
 
-def _laplace_survival(u: Array, shape: Numbers) -> Array:
+def _laplace_below(u: Array) -> Array:
     size = np.abs(u)
-    return np.where(u > 0, -size - np.log(2.0), np.log1p(-0.5 * np.exp(-size)))
+    return np.where(u < 0, -size - np.log(2.0), np.log1p(-0.5 * np.exp(-size)))
 
 
-def _laplace_quantile(level: Array, shape: Numbers) -> Array:
-    return np.asarray(np.where(level < 0.5, np.log(2 * level), -np.log(2 * (1 - level))))
+def _laplace_quantile(level: Array) -> Array:
+    return np.where(level < 0.5, np.log(2 * level), -np.log(2 * (1 - level)))
 
 
 def _student(u: Array, shape: Numbers) -> tuple[Array, Array]:
@@ -200,33 +166,33 @@ def _student(u: Array, shape: Numbers) -> tuple[Array, Array]:
     return constant - 0.5 * (freedom + 1) * np.log1p(square), slope
 
 
-def _student_survival(u: Array, shape: Numbers) -> Array:
-    survival = special.stdtr(2.0 + np.exp(shape), -u)
+def _student_below(u: Array, shape: Numbers) -> Array:
+    below = special.stdtr(2.0 + np.exp(shape), u)
     log_density, slope = _student(u, shape)
-    # Far up the survival underflows; there it is density over hazard, and the hazard about −slope.
-    far = log_density - np.log(np.maximum(-slope, 1e-300))
-    return np.asarray(np.where(survival > _LEAST, np.log(np.maximum(survival, 1e-300)), far))
+    # Far down it underflows; there it is density over hazard, and the hazard about the slope.
+    far = log_density - np.log(np.maximum(slope, 1e-300))
+    return np.where(below > _LEAST, np.log(np.maximum(below, 1e-300)), far)
 
 
 def _student_quantile(level: Array, shape: Numbers) -> Array:
     return np.asarray(special.stdtrit(2.0 + np.exp(shape), level))
 
 
-def _smallest(u: Array, shape: Numbers) -> tuple[Array, Array]:
+def _smallest(u: Array) -> tuple[Array, Array]:
     spread, rise = _steep(u)
     return u - spread, 1.0 - rise
 
 
-def _smallest_survival(u: Array, shape: Numbers) -> Array:
-    return -_steep(u)[0]
-
-
-def _smallest_below(u: Array, shape: Numbers) -> Array:
+def _smallest_below(u: Array) -> Array:
     # log(1 − exp(−e^u)), which is u far down
     return np.asarray(np.log(-np.expm1(-np.exp(np.clip(u, -700.0, _STEEPEST)))))
 
 
-def _smallest_quantile(level: Array, shape: Numbers) -> Array:
+def _smallest_above(u: Array) -> Array:
+    return -_steep(u)[0]
+
+
+def _smallest_quantile(level: Array) -> Array:
     return np.asarray(np.log(-np.log1p(-level)))
 
 
@@ -241,7 +207,7 @@ def _log_gamma(u: Array, shape: Numbers) -> tuple[Array, Array]:
     return np.asarray(constant + a * (sigma * u - value)), sigma * a * (1.0 - rise)
 
 
-def _log_gamma_survival(u: Array, shape: Numbers) -> Array:
+def _log_gamma_above(u: Array, shape: Numbers) -> Array:
     a, sigma = np.exp(shape), np.exp(-0.5 * shape)
     value, rise = _steep(sigma * u)
     survival = special.gammaincc(a, a * value)
@@ -278,15 +244,17 @@ def _steep(x: Array) -> tuple[Array, Array]:
     return rise * (1.0 + np.maximum(x - _STEEPEST, 0.0)), rise
 
 
-_BASES: dict[str, tuple[_Density, _Tail, _Tail | None, _Tail]] = {
-    "normal": (_normal, _normal_survival, None, _normal_quantile),
-    "logistic": (_logistic, _logistic_survival, None, _logistic_quantile),
-    "laplace": (_laplace, _laplace_survival, None, _laplace_quantile),
-    "student": (_student, _student_survival, None, _student_quantile),
-    "smallest": (_smallest, _smallest_survival, _smallest_below, _smallest_quantile),
-    "log_gamma": (_log_gamma, _log_gamma_survival, _log_gamma_below, _log_gamma_quantile),
+_BASES: dict[str, tuple[Any, Any, Any, Any]] = {
+    "normal": (_normal, special.log_ndtr, None, special.ndtri),
+    "logistic": (_logistic, special.log_expit, None, special.logit),
+    "laplace": (_laplace, _laplace_below, None, _laplace_quantile),
+    "student": (_student, _student_below, None, _student_quantile),
+    "smallest": (_smallest, _smallest_below, _smallest_above, _smallest_quantile),
+    "log_gamma": (_log_gamma, _log_gamma_below, _log_gamma_above, _log_gamma_quantile),
 }
-"""Log-density with its slope, log-survival, log-probability below (None: symmetric), quantile."""
+"""Log-density with its slope, log-probability below, above (None: symmetric), quantile."""
+_SHAPED = ("student", "log_gamma")
+"""Bases whose functions take the logarithm of a shape, too."""
 
 FAMILIES = {
     family.name: family
@@ -298,6 +266,9 @@ FAMILIES = {
         Family("gumbel", "linear", "smallest", mirrored=True),
         # the Gumbel where its shape is 1; a normal as the shape grows
         Family("skewed", "linear", "log_gamma", mirrored=True, shape=1.0, shapes=(-1.5, 7.0)),
+        # As censoring makes any other distribution: the smaller of two normals, which is what sales
+        # of a normal demand with scattered orders are, is close to it. Tried as a distribution of
+        # which nothing is hidden only.
         Family("skewed_left", "linear", "log_gamma", shape=1.0, shapes=(-1.5, 7.0)),
         Family("lognormal", "log", "normal"),
         Family("weibull", "log", "smallest"),

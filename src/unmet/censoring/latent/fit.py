@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from unmet.censoring.latent.diagnose import describe_limits, diagnose, draw_quantiles, tell
 from unmet.censoring.latent.families import Family
-from unmet.censoring.latent.likelihood import CENSORED, FLOOR, SEEN, ScaleName, limited_effort
+from unmet.censoring.latent.likelihood import CENSORED, FLOOR, SEEN, ScaleName
 from unmet.censoring.latent.location import MAX_COLUMNS, LocationBasis
 from unmet.censoring.latent.model import GRID, FittedModel
 from unmet.censoring.latent.observed import (
@@ -42,10 +42,6 @@ from unmet.costs import CustomPricing, PiecewiseLinearCost
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.rows import Rows, check_sizes
 from unmet.validation import WholeNumber
-
-MAX_EVALUATIONS = 10_000
-"""Evaluations of the likelihood that the distributions of one fit may take; ordinary ones take some
-hundred."""
 
 
 @contextmanager
@@ -151,17 +147,10 @@ def fit_censoring(
     model.order_plane, model.rate, model.order_rule = order_plane, rate, found_rule
     model.tied, model.notes = flagged is not used, notes
     model.free = free and not data.known and data.rate is None
-    with limited_effort(MAX_EVALUATIONS) as left:
-        if to_stack:
-            _learn_stack(model, to_stack, seed, auto=auto)
-        else:
-            _learn(model, tried, policies, flagged, seed)
-    if left[0] < 0:
-        notes.append(
-            "The search for the likeliest distribution was cut short after "
-            f"{MAX_EVALUATIONS:,} evaluations of the likelihood: distributions may fit a "
-            "little worse than they could."
-        )
+    if to_stack:
+        _learn_stack(model, to_stack, seed, auto=auto)
+    else:
+        _learn(model, tried, policies, flagged, seed)
     ruled = found_rule is not None and found_rule.accepted_ and imposed is None
     if order_plane is not None or ruled:
         top = used.observation == used.observation.max()

@@ -21,9 +21,6 @@ The last two kinds occur without orders only: limits of the truth ask nothing of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -129,13 +126,10 @@ class LatentModel:
         """Location and log-scale of any rows."""
         linear = basis @ parameters[self.slices["location"]]
         if self.softness:
-            linear = np.log(self._softened(linear))
+            bent = np.logaddexp(0.0, linear / self.softness)
+            linear = np.log(self.softness * np.maximum(bent, 1e-12))
         part = parameters[self.slices["scale"]]
         return linear, np.clip(part[0] + scale_basis @ part[1:], *_LOG_SCALES)
-
-    def _softened(self, linear: Array) -> Array:
-        bent = np.logaddexp(0.0, linear / self.softness)
-        return np.asarray(self.softness * np.maximum(bent, 1e-12))
 
     def orders(self, parameters: Array) -> Orders | None:
         """Orders in units of the scale; None where they never bind."""
@@ -346,11 +340,9 @@ def row_likelihood(
     v = (u - level) / spread
     order_density, order_survival = NORMAL.density(v)[0], NORMAL.log_survival(v)
     # logarithm of the chance that stock lasts, and minus its derivative in v
-    lasts = (
-        np.log(unlimited + (1.0 - unlimited) * np.exp(order_survival))
-        if unlimited
-        else (order_survival)
-    )
+    lasts = order_survival
+    if unlimited:
+        lasts = np.log(unlimited + (1.0 - unlimited) * np.exp(order_survival))
     lasts_slope = (1.0 - unlimited) * ratio(order_density, lasts)
     seen = log_density + lasts - log_scale
     binds = np.log1p(-unlimited)
@@ -436,31 +428,6 @@ def between(family: Family, shape: Numbers, u: Array, width: Array) -> tuple[Arr
 
 # --- The climb.
 
-_LEFT: ContextVar[list[int] | None] = ContextVar("evaluations left", default=None)
-
-
-@contextmanager
-def limited_effort(most: int) -> Iterator[list[int]]:
-    """Count evaluations of the likelihood within, so that no series takes for ever.
-
-    Gives the number that is left, in a list; below 0 searches end after their next step.
-    """
-    left = [most]
-    token = _LEFT.set(left)
-    try:
-        yield left
-    finally:
-        _LEFT.reset(token)
-
-
-def may_go_on() -> bool:
-    """Count one evaluation of the likelihood; False where searches should come to their end."""
-    left = _LEFT.get()
-    if left is None:
-        return True
-    left[0] -= 1
-    return left[0] >= 0
-
 
 def maximise(
     problem: Problem,
@@ -480,24 +447,31 @@ def maximise(
     `whitening` may be that of a neighbour (`whiten`).
     """
     here, n_rows = _coordinates(problem, np.asarray(start, dtype=np.float64)), problem.point.size
-    best = _evaluate(problem, here)[0]
+    back = np.eye(here.size)
+
+    def objective(z: Array) -> tuple[float, Array]:
+        """Minus the mean log-likelihood, and its gradient, in coordinates whitened around here."""
+        parameters, along = _parameters(problem, here + back @ z)
+        if parameters is None:  # no orders make the rate
+            return 1e10, np.zeros(z.size)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            value, gradient = problem.objective(parameters)
+        if along is not None:
+            place = problem.model.slices["level"].start
+            gradient = np.delete(gradient, place) + gradient[place] * along
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return 1e10, np.zeros(z.size)
+        return value, back.T @ gradient
+
+    best = objective(np.zeros(here.size))[0]
     # The first step of L-BFGS-B has length one: make that ten standard errors.
     stride = 10.0 / np.sqrt(n_rows)
     for number in range(rounds):
         if number or whitening is None:
             whitening = whiten(problem, here)
-        back, centre = stride * whitening, here
-
-        def whitened(z: Array, centre: Array = centre, back: Array = back) -> tuple[float, Array]:
-            may_go_on()  # counted; scipy ends a round after some steps by itself
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                value, gradient = _evaluate(problem, centre + back @ z)
-            if not (np.isfinite(value) and np.isfinite(gradient).all()):
-                return 1e10, np.zeros(z.size)
-            return value, back.T @ gradient
-
+        back = stride * whitening
         found = optimize.minimize(
-            whitened,
+            objective,
             np.zeros(here.size),
             jac=True,
             method="L-BFGS-B",
@@ -509,7 +483,7 @@ def maximise(
         elif found.nit <= 1 and stride > 0.01 / np.sqrt(n_rows):
             stride *= 0.1  # the very first step went nowhere: a flat, bent direction
             continue
-        if gain < 10.0 * tolerance / n_rows or not may_go_on():
+        if gain < 10.0 * tolerance / n_rows:
             break
     parameters, _ = _parameters(problem, here)
     return (start if parameters is None else parameters), -best
@@ -534,18 +508,6 @@ def _parameters(problem: Problem, here: Array) -> tuple[Array | None, Array | No
         return None, None
     slope = model.share_slopes(found)
     return found, -np.delete(slope, place) / min(slope[place], -1e-300)
-
-
-def _evaluate(problem: Problem, here: Array) -> tuple[float, Array]:
-    """Objective and its gradient in the coordinates of a climb."""
-    parameters, along = _parameters(problem, here)
-    if parameters is None:  # no orders make the rate
-        return 1e10, np.zeros(here.size)
-    value, gradient = problem.objective(parameters)
-    if along is None:
-        return value, gradient
-    place = problem.model.slices["level"].start
-    return value, np.delete(gradient, place) + gradient[place] * along
 
 
 def whiten(problem: Problem, here: Array) -> Array:

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Features
-from unmet.censoring.latent.families import NORMAL
+from unmet.censoring.latent.families import NORMAL, ratio
 from unmet.censoring.latent.likelihood import Problem, ScaleName, maximise, row_likelihood
 from unmet.censoring.latent.observed import Observed
 from unmet.censoring.latent.selection import WORTH, behind, first_start
@@ -309,7 +309,7 @@ def _of_truth(
     scale = float(np.sqrt(np.average((observed - location) ** 2, weights=weight)))
     for most in (count, count, _MAX_TREES):
         u = (observed - location) / scale
-        hazard = NORMAL.hazard(u)
+        hazard = ratio(NORMAL.density(u)[0], NORMAL.log_survival(u))
         curvature = np.clip(hazard * (hazard - u), 0.02, 1.0)
         response = np.where(censored, location + scale * hazard / curvature, observed)
         counts = weight * np.where(censored, curvature, 1.0)
@@ -317,7 +317,8 @@ def _of_truth(
         grown, location, _ = grow(features, response, counts, folds, seed, most=most)
         u = (observed - location) / scale
         # of a normal truth beyond u the mean square is 1 + uλ: a step of expectation-maximisation
-        square = np.where(censored, 1.0 + u * NORMAL.hazard(u), u * u)
+        hazard = ratio(NORMAL.density(u)[0], NORMAL.log_survival(u))
+        square = np.where(censored, 1.0 + u * hazard, u * u)
         scale *= float(np.sqrt(np.average(square, weights=weight)))
     return grown, location
 

@@ -222,7 +222,7 @@ def _candidates(
 ) -> list[FittedCandidate]:
     """Every family without orders; then with noisy ones, and the best with sometimes ample ones."""
     possible = data.rate is None and not data.known and not (data.kind == CENSORED).any()
-    families = [each for each in families if possible or not each.left]
+    families = [each for each in families if possible or each.name != "skewed_left"]
     looks = _without_orders(data, families, scale)
     if data.known:
         candidates = promising(looks, data.weight)
@@ -236,7 +236,7 @@ def _candidates(
         return candidates
     candidates = list(looks) if "absent" in policies and possible else []
     if {"noisy", "mixture"} & set(policies):
-        models = [look.model for look in looks if not look.model.family.left]
+        models = [look.model for look in looks if look.model.family.name != "skewed_left"]
         noisy = [run(data, replace(each, policy="noisy")) for each in models]
         candidates += noisy if "noisy" in policies else []
         if "mixture" in policies:
@@ -246,7 +246,7 @@ def _candidates(
             usual = first_start(data.problem(mixture), _STARTS[0])
             candidates.append(run(data, mixture, [np.append(best.parameters, -1.0), usual]))
     # where nothing looks censored, nothing must be explained by a skew to the left
-    others = [each for each in candidates if not each.model.family.left]
+    others = [each for each in candidates if each.model.family.name != "skewed_left"]
     if others and max(others, key=attrgetter("information")).absent:
         return others
     return candidates

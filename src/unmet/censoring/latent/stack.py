@@ -34,7 +34,6 @@ from unmet.censoring.latent.likelihood import (
     LinkName,
     Problem,
     maximise,
-    may_go_on,
 )
 from unmet.censoring.latent.observed import Observed
 from unmet.censoring.latent.selection import FittedCandidate, held_out, run, scored
@@ -301,8 +300,6 @@ def _climb(problem: Problem, penalty: Array, start: Array | None) -> Array:
             length = -0.9 * here[-1] / step[-1]
         for _ in range(40):
             new, z_new = value(here + length * step)
-            if not may_go_on():
-                return here
             if new <= now - 1e-4 * length * decrement:
                 break
             length *= 0.5
