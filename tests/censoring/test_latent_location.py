@@ -144,7 +144,7 @@ def test_few_rows_keep_the_features(n_rows, bends):
     generator = np.random.default_rng(0)
     features = generator.uniform(-1, 1, (n_rows, 1))
     sales = 80 + 30 * (np.abs(features[:, 0]) > 0.5) + generator.normal(size=n_rows)
-    location = find_location(Rows.read(COST, features, sales), "auto", Bent(), 0)
+    location = find_location(Rows.read(COST, features, sales), "auto", Bent(), 0, [])
     assert (location is not None) == bends
 
 
@@ -174,52 +174,3 @@ def test_flags_of_orders_that_did_not_follow_demand(at_mass):
     train = replace(train, order=order)
     flagged = fitted(train, known={"censored": train.censored})
     assert closed(replace(at_mass, train=train), flagged) > 0.75
-
-
-# --- ties ---------------------------------------------------------------------------------------
-
-
-def cells(seed=0, n_rows=450, above=0.0):
-    """Products, weekdays and promotions, each kind of row with a demand of its own."""
-    generator = np.random.default_rng(seed)
-    kind = [generator.integers(0, size, n_rows) for size in (5, 4, 2)]
-    mean = generator.uniform(60, 200, (5, 4, 2))[tuple(kind)]
-    features = np.column_stack(
-        [kind[0][:, None] == np.arange(1, 5), kind[1][:, None] == np.arange(1, 4), kind[2]]
-    ).astype(float)
-    demand = mean + 15 * generator.normal(size=n_rows)
-    return features, demand, mean + 15 * above
-
-
-def test_ties_of_rows_with_the_same_features_are_orders():
-    features, demand, order = cells()
-    tied = rule().fit(COST, features, np.minimum(demand, order), estimator=Bent())
-    assert tied.diagnosis_.share_is_seen
-    assert tied.share_censored_ == pytest.approx((demand >= order).mean(), abs=0.01)
-    assert tied.diagnosis_.chosen.orders == "at_mass"
-    assert any("largest of rows with the same features" in each for each in tied.diagnosis_.notes)
-    assert not any("was known for every row" in each for each in tied.diagnosis_.notes)
-    # the .85-quantile of demand stands 15.5 above the order, which is that of what was seen
-    assert tied.band(features).low.mean() == pytest.approx(15.5, rel=0.15)
-    assert tied.band(features).low.std() < 3.0
-    unheard = np.ones((1, features.shape[1]))  # several products at once
-    assert np.isfinite(tied.band(unheard).low).all()
-
-
-@pytest.mark.slow
-def test_ties_are_not_asked_where_orders_never_bind_or_the_user_knows_better():
-    features, demand, order = cells()
-    sales = np.minimum(demand, order)
-    free = rule(orders="absent")
-    assert not free.fit(COST, features, sales, estimator=Bent()).band(features).low.any()
-    told = rule(sellout_rate=0.2).fit(COST, features, sales, estimator=Bent())
-    assert told.share_censored_ == pytest.approx(0.2, abs=0.03)
-    assert any(
-        "have a point mass in rows with the same features" in each for each in told.diagnosis_.notes
-    )
-
-
-def test_ties_do_not_mislead_a_linear_model():
-    features, demand, order = cells()
-    straight = rule().fit(COST, features, np.minimum(demand, order), estimator=LinearDecision())
-    assert not straight.model_.tied

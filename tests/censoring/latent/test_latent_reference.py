@@ -19,7 +19,7 @@ from unmet.censoring.latent.likelihood import maximise
 from unmet.censoring.latent.location import LocationBasis
 from unmet.censoring.latent.observed import Observed
 from unmet.censoring.latent.selection import FittedCandidate, first_start
-from unmet.censoring.latent.stack import fit_ridge
+from unmet.censoring.latent.stack import _ridged
 from unmet.costs import Newsvendor
 from unmet.rows import Rows
 
@@ -128,7 +128,7 @@ def test_the_rule_itself_finds_that_explanation(family):
     model = model_of(data, family)
     fitted = next(each for each in rule.model_.ranked if each.model == model)
     free = FittedCandidate.of(
-        data, model, fit_ridge(data.problem(model), np.zeros(features.shape[1]))
+        data, model, _ridged(np.zeros(features.shape[1]))(data.problem(model))
     )
     assert free.rows.sum() == pytest.approx(prediction["log_likelihood"], abs=1e-4)
     assert fitted.rows.sum() < free.rows.sum()  # slopes are shrunk

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from unmet import LatentBand, Newsvendor
-from unmet.censoring.latent.stack import SelloutProfile, fit_ridge
+from unmet.censoring.latent.stack import SelloutProfile, _ridged
 from unmet.data import load_yaz
 from unmet.simulate import censor, history_orders
 
@@ -59,7 +59,7 @@ def test_a_fit_is_the_penalised_maximum_that_scipy_finds(few, name, strength):
     model = few.model_
     latent = next(each.model for each in model.ranked if each.model.family.name == name)
     problem = model.data.problem(latent)
-    found = fit_ridge(problem, strength * model.basis.stretch)
+    found = _ridged(strength * model.basis.stretch)(problem)
     distribution, to_space = DISTRIBUTIONS[name]
     point = to_space(s / model.data.unit)
     slopes = (X - X.mean(axis=0)) / X.std(axis=0)

@@ -56,8 +56,8 @@ class LatentBand(BandRule):
         taken at its word where the data cannot tell.
     orders : "auto", str or sequence of str, default="auto"
         How orders may have been placed: "absent" (never binding), "noisy" (around a level that
-        moves with the truth), "mixture" (the same, and sometimes ample). Orders at_mass up exactly
-        on a plane, or in rows with the same features, are found by themselves.
+        moves with the truth), "mixture" (the same, and sometimes ample). Orders that leave a point
+        mass on a plane are found by themselves.
     location : {"auto", "trees"}, regressor or None, default="auto"
         What the location of the truth is linear in. "auto" takes the features themselves under a
         linear model; under others boosted trees, where these explain rows held out clearly better

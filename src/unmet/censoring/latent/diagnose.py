@@ -31,10 +31,6 @@ from unmet.censoring.model import (
 from unmet.costs import Cost, PiecewiseLinearCost
 from unmet.rows import Rows
 
-_MISFIT = (
-    "No candidate model is convincing: none has the shape of the observations (two humps, say, or "
-    "a feature that is missing), or nearly everything would be hidden. So no censoring is assumed."
-)
 _SMOOTH = (
     "Demand that is skewed to the left and hides nothing explains the observations as well as "
     "censoring does: only a point mass on orders would be proof. So no censoring is assumed."
@@ -85,8 +81,6 @@ def diagnose(
     if model.interval_censored:
         open_decisions = [model.mean(seen) + each for each in open_shifts]
         identified, more = _certainty(model, rows, spread, open_decisions)
-    elif model.misfit:
-        identified, more = "no", [_MISFIT]
     elif model.share_range is not None:
         identified, more = _by_shape(model, identified)
     if model.data.known and not model.interval_censored and identified == "no":
@@ -172,7 +166,7 @@ def _candidate(model: FittedModel, fitted: FittedCandidate, shift: float) -> Can
     if model.interval_censored:
         orders = "limits"
     elif model.data.known:
-        orders = "at_mass" if model.tied or model.order_plane is not None else "known"
+        orders = "known" if model.order_plane is None else "at_mass"
     elif model.members:
         orders = "rate"
     scale: str = own.scale

@@ -15,22 +15,19 @@ from sklearn.utils import check_random_state
 from unmet.censoring.latent.diagnose import describe_limits, diagnose, draw_quantiles, tell
 from unmet.censoring.latent.families import Family
 from unmet.censoring.latent.likelihood import CENSORED, FLOOR, SEEN, ScaleName
-from unmet.censoring.latent.location import MAX_COLUMNS, LocationBasis
+from unmet.censoring.latent.location import MAX_COLUMNS, LocationBasis, find_location
 from unmet.censoring.latent.model import GRID, FittedModel
 from unmet.censoring.latent.observed import (
     Observed,
-    check_orders,
-    mostly_known,
     read_families,
     read_policies,
     read_rate,
     usable,
 )
-from unmet.censoring.latent.orders import MIN_TIED, place, plane
+from unmet.censoring.latent.orders import find_believed_plane
 from unmet.censoring.latent.robustness import (
     any_smooth_distribution,
     counted_share,
-    misfit,
     robustness_checks,
     share_range,
     sharper,
@@ -92,7 +89,13 @@ def fit_censoring(
     sample = rows.counted().settled()
     check_sizes(sample, "a latent model")
     sample, found_rule = _with_order_rule(usable(sample, notes), order_rule, seed, notes)
-    known = mostly_known(sample, notes)
+    known = sample
+    if sample.censored is not None:
+        told = ~np.isnan(sample.censored)
+        both = (sample.censored == 1).any() and (sample.censored == 0).any()
+        if both and 0.8 <= told.mean() < 1.0:  # without the few others, orders need no model
+            notes.append(f"{(~told).sum():,} rows of which nothing is known were left out.")
+            known = sample.take(np.flatnonzero(told))
     left_out, used = 1.0 - known.n_rows / sample.n_rows, _sampled(known, max_rows, seed, notes)
     unknown = used.limits is None and not used.all_known
     if rate is not None and unknown and rate.high > 1.0 - 1.0 / used.n_rows + 1e-9:
@@ -102,39 +105,41 @@ def fit_censoring(
             "nothing is known of the truth but a lower bound."
         )
     tried = read_families(families, Observed.of(used))
-    order_plane = plane(used, rate, notes) if unknown else None
+    order_plane = find_believed_plane(used, rate, notes) if unknown else None
     if rate is not None and rate.high == 0.0:
         policies = ("absent",)
     imposed = None if rate is None or rate.high == 0.0 else rate.imposed[0]
-    if order_plane is None and unknown:
-        check_orders(policies, used, imposed is not None)
+    censored = used.censored is not None and (used.censored == 1).any()
+    if order_plane is None and unknown and policies == ("absent",) and (imposed or censored):
+        why = "a sell-out rate above 0" if imposed else "rows that are flagged as censored"
+        raise InvalidInput(f"orders must be 'noisy' or 'mixture' with {why}, got 'absent'.")
     binding, usual = policies != ("absent",), families if isinstance(families, str) else ""
-    told = rate, location, estimator, seed, notes
-    bent, flagged = place(used, order_plane, *told, binding=binding)
+    flags = used.censored if order_plane is None else order_plane.on.astype(float)
+    bent = find_location(used, location, estimator, seed, notes, flags)
     free = usual in ("auto", "lifetimes") and binding
     auto = free and usual == "auto" and isinstance(orders, str) and orders == "auto"
-    to_stack = _to_stack(flagged, tried, imposed, order_plane is not None, auto=auto)
+    to_stack = _to_stack(used, tried, imposed, order_plane is not None, auto=auto)
 
-    n_basis = flagged.features.shape[1] + 1
+    n_basis = used.features.shape[1] + 1
     if n_basis > MAX_COLUMNS or to_stack:
         n_basis = 2  # a ridge regression stands for the features, or slopes are shrunk
-    if flagged.n_rows < n_basis + 5:
+    if used.n_rows < n_basis + 5:
         raise InvalidInput(
             f"X must have at least {n_basis + 5} rows for a latent model with its {n_basis} "
-            f"parameters of the location and 4 more, got {flagged.n_rows}."
+            f"parameters of the location and 4 more, got {used.n_rows}."
         )
-    basis, columns = LocationBasis.learn(flagged, bent, seed, shrinks=bool(to_stack))
+    basis, columns = LocationBasis.learn(used, bent, seed, shrinks=bool(to_stack))
     names: tuple[ScaleName, ...] = ("constant", "level", "features")
-    if flagged.n_rows < 20 * columns.shape[1]:
+    if used.n_rows < 20 * columns.shape[1]:
         names = ("constant", "level")
     data = replace(
-        Observed.of(flagged),
+        Observed.of(used),
         basis=columns,
         scale_bases={name: basis.scale_basis(columns, name) for name in names},
-        rate=None if order_plane is not None or flagged.all_known else imposed,
+        rate=None if order_plane is not None or used.all_known else imposed,
     )
     if order_plane is not None:
-        level = order_plane.level(flagged.features)
+        level = order_plane.level(used.features)
         kind = np.where(data.kind == FLOOR, FLOOR, np.where(order_plane.on, CENSORED, SEEN))
         weight = data.weight
         if data.floor is not None:
@@ -143,19 +148,19 @@ def fit_censoring(
             weight = weight / weight.mean()
         told_orders = order_plane.centred(level)
         data = replace(data, kind=kind, weight=weight, order_basis=told_orders, known=True)
-    model = FittedModel(basis, data, flagged)
+    model = FittedModel(basis, data, used)
     model.order_plane, model.rate, model.order_rule = order_plane, rate, found_rule
-    model.tied, model.notes = flagged is not used, notes
+    model.notes = notes
     model.free = free and not data.known and data.rate is None
     if to_stack:
         _learn_stack(model, to_stack, seed, auto=auto)
     else:
-        _learn(model, tried, policies, flagged, seed)
+        _learn(model, tried, policies, used, seed)
     ruled = found_rule is not None and found_rule.accepted_ and imposed is None
     if order_plane is not None or ruled:
         top = used.observation == used.observation.max()
         tied = 0 if order_plane is None else int((top & ~order_plane.on).sum())
-        at_the_top = tied / used.n_rows if tied >= MIN_TIED else 0.0
+        at_the_top = tied / used.n_rows if tied >= 10 else 0.0  # chance does not bring so many
         model.share_range = counted_share(data, model.chosen, left_out, at_the_top)
         model.free, model.smooth, model.checks = False, False, ()
     if data.known and order_plane is None and (data.kind == CENSORED).any():
@@ -164,7 +169,7 @@ def fit_censoring(
     if model.interval_censored:
         model.told = tell(model)
     model.plot = draw_quantiles(model)
-    _add_notes(model, flagged, notes)
+    _add_notes(model, used, notes)
     model.diagnosis_ = diagnose(model, used.cost)
     return model
 
@@ -249,15 +254,13 @@ def _believe(
     data, best = model.data, model.ranked[0]
     claimed = best if best.share > 0.0 else model.chosen
     difference = any_smooth_distribution(data, claimed, harmless, folds)
-    # a shape alone cannot prove that most is hidden
-    model.misfit = model.chosen.share > 0.75 or misfit(difference, data.weight)
     model.smooth = model.free and not sharper(difference, data.weight)
-    if not (model.misfit or model.smooth):
+    if not model.smooth:
         told = sample.time, sample.series
         model.checks = robustness_checks(data, model.chosen, harmless, *told)
     again = [each.share for each in model.checks]
     model.share_range = min([ends[0], *again]), max([ends[1], *again])
-    if model.misfit or model.smooth or not all(each.holds for each in model.checks):
+    if model.smooth or not all(each.holds for each in model.checks):
         # orders that scatter would not have been seen: no share of theirs is ruled out by this
         model.chosen, model.share_range = harmless, (0.0, 1.0)
 
@@ -334,7 +337,7 @@ def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
                 f"The distribution of the {what} is a mixture of simple ones with shrunken slopes, "
                 f"weighted by rows held out: {', '.join(parts)}."
             )
-    if model.data.known and not model.tied:
+    if model.data.known:
         notes.append("Which rows are censored was known for every row.")
     elif rate is not None:
         given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"

@@ -20,9 +20,8 @@ from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Features
 from unmet.censoring.latent.families import NORMAL, ratio
-from unmet.censoring.latent.likelihood import Problem, ScaleName, maximise, row_likelihood
-from unmet.censoring.latent.observed import Observed
-from unmet.censoring.latent.selection import WORTH, behind, first_start
+from unmet.censoring.latent.likelihood import ScaleName
+from unmet.censoring.latent.selection import behind
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
 
@@ -163,8 +162,8 @@ class Location:
     Attributes
     ----------
     levels : list of fitted regressors
-        The first follows the observations; further ones the truth, where it is known which rows are
-        censored, and the orders, where ties show them.
+        The first follows the observations, a second one the truth, where it is known which rows are
+        censored.
     spread : fitted regressor or None
         Follows how far observations lie from the first; its logarithm is the last column.
     least : float
@@ -181,18 +180,13 @@ class Location:
         self.spread: Grown | None = None
         self.least = 0.0
 
-    @property
-    def grown(self) -> bool:
-        """Whether it is ours, not one that the user gave."""
-        return isinstance(self.levels[0], Grown)
-
     def to_state(self) -> dict[str, Any]:
         """Give what a saved model holds: nothing of the training rows."""
         return {**vars(self), "held_out": np.empty((0, self.held_out.shape[1]))}
 
     def columns(self, features: Features) -> Array:
         """Columns of any rows."""
-        if not self.grown:
+        if not isinstance(self.levels[0], Grown):  # one that the user gave
             return np.asarray(self.levels[0].predict(features), dtype=float).reshape(-1, 1)
         rows = dense(features)
         with one_thread():
@@ -218,10 +212,10 @@ def find_location(
     setting: Any,
     estimator: Any,
     seed: int,
-    censored: Mask | None = None,
-    order: Array | None = None,
+    notes: list[str],
+    censored: Array | None = None,
 ) -> Location | None:
-    """Decide what stands for the features; None where they do so themselves.
+    """Decide what stands for the features, and say so; None where they do so themselves.
 
     Parameters
     ----------
@@ -230,56 +224,50 @@ def find_location(
     estimator : estimator or None
         The model that will be trained.
     seed : int
-    censored : ndarray of bool, shape (n_rows,), optional
-        Which rows are censored, where that is known of all.
-    order : ndarray of shape (n_rows,), optional
-        What was in stock, where that is known of some rows; NaN of others.
+    notes : list of str
+    censored : ndarray of shape (n_rows,), optional
+        1 where a row is censored, 0 where not, NaN where nobody knows.
     """
     if setting is not None and not (isinstance(setting, str) and setting in ("auto", "trees")):
+        notes.append("Predictions of the regressor given as location stand for the features.")
         return _given(sample, setting, seed)
     n_rows, n_columns = sample.features.shape
-    # fewer rows cannot tell a bend from noise, and trees need every number of a sparse table
+    # fewer rows cannot tell a bend from noise, trees need every number of a sparse table, and a
+    # limit of the truth is nothing to grow them on
     if not looks_for_bends(setting, estimator) or n_rows < 150 or n_rows * n_columns > 100_000_000:
         return None
+    if sample.limits is not None:
+        return None
+    known = None if censored is None or np.isnan(censored).any() else censored == 1
     with one_thread():
-        if sample.limits is not None:
-            return _grown_on_limits(sample, seed)
-        return _grown(sample, seed, censored, order)
+        location = _grown(sample, seed, known)
+    if location is not None:
+        notes.append(
+            "Boosted trees stand for the features: they explain rows held out better than a "
+            f"plane, {location.gain:.0%} of its squared error less."
+        )
+    return location
 
 
-def _folds(n_rows: int, count: int, seed: int) -> Folds:
-    from sklearn.model_selection import KFold
-
-    return list(KFold(count, shuffle=True, random_state=seed).split(np.empty(n_rows)))
-
-
-def _grown(sample: Rows, seed: int, censored: Mask | None, order: Array | None) -> Location | None:
+def _grown(sample: Rows, seed: int, censored: Mask | None) -> Location | None:
     """Boosted trees, if they explain rows held out clearly better than a plane does."""
-    from sklearn.tree import DecisionTreeRegressor
+    from sklearn.model_selection import KFold
 
     features, weight, observed = dense(sample.features), sample.weight, sample.observation
     # of few rows none can be spared if a point mass must still be seen
     few = sample.n_rows < 2000 and censored is None
-    folds = _folds(sample.n_rows, 8 if few else 4, seed)
+    folds = list(KFold(8 if few else 4, shuffle=True, random_state=seed).split(observed))
     level, held_out, plane = grow(features, observed, weight, folds, seed)
     straight, bent = (observed - plane) ** 2, (observed - held_out) ** 2
     gain, error = behind(straight, bent, weight)
     share = gain / max(float(np.average(straight, weights=weight)), 1e-300)
     if gain <= 3.0 * error or share <= 0.01:
         return None
-    levels: list[Any] = [level]
-    columns = [held_out]
+    location = Location([level], [held_out], share)
     if censored is not None and censored.any():
         told = features, observed, weight, folds, held_out, censored, seed
         truth, of_truth = _of_truth(*told, level.count)
-        levels.append(truth)
-        columns.append(of_truth)
-    if order is not None:  # of the same features those orders, otherwise of the nearest
-        some = np.flatnonzero(~np.isnan(order))
-        stock = DecisionTreeRegressor(random_state=seed).fit(features[some], order[some])
-        levels.append(stock)
-        columns.append(stock.predict(features))
-    location = Location(levels, columns, share)
+        location = Location([level, truth], [held_out, of_truth], share)
     away = np.abs(observed - held_out)
     spread, far, _ = grow(features, away, weight, folds, seed, most=60, plane=False)
     if spread.trees is not None:
@@ -325,9 +313,9 @@ def _of_truth(
 
 def _given(sample: Rows, regressor: Any, seed: int) -> Location:
     """Fit a copy on all rows; the training rows get predictions of fits that had not seen them."""
-    from sklearn.model_selection import cross_val_predict
+    from sklearn.model_selection import KFold, cross_val_predict
 
-    folds = _folds(sample.n_rows, 5, seed)
+    folds = KFold(5, shuffle=True, random_state=seed)
     try:
         found = cross_val_predict(clone(regressor), sample.features, sample.observation, cv=folds)
         fitted = clone(regressor).fit(sample.features, sample.observation)
@@ -338,47 +326,6 @@ def _given(sample: Rows, regressor: Any, seed: int) -> Location:
             f"'trees' or None, got {regressor!r}: {why}."
         ) from error
     return Location([fitted], [np.asarray(found, dtype=float)])
-
-
-def _grown_on_limits(sample: Rows, seed: int) -> Location | None:
-    """Trees that follow a truth of which only limits are known, if these explain rows better.
-
-    Trees cannot be grown on observations here, for a price that was asked is no truth. They are
-    grown on what a normal distribution makes of the limits, step by step: with ℓ the
-    log-probability of a row's limits, each step fits the working response location − ℓ'/ℓ'' with
-    weight −ℓ''.
-    """
-    features, weight, folds = dense(sample.features), sample.weight, _folds(sample.n_rows, 4, seed)
-    observed = Observed.of(sample)
-
-    def normal(columns: Array) -> tuple[Array, float, Array, Problem]:
-        """Location, scale and scores of the rows by the likeliest normal distribution."""
-        basis = LocationBasis.of(columns, columns[:, 0], weight).basis(columns)
-        told = {"constant": np.empty((weight.size, 0))}
-        rows = Observed(**{**vars(observed), "basis": basis, "scale_bases": told})
-        problem = rows.problem(rows.model(NORMAL))
-        parameters, _ = maximise(problem, first_start(problem))
-        _, location, log_scale = problem.residual(parameters)
-        return location, float(np.exp(log_scale[0])), problem.values(parameters), problem
-
-    def slope(at: Array, scale: float, problem: Problem) -> Array:
-        logs = np.full(at.size, np.log(scale))
-        return row_likelihood(NORMAL, 0.0, None, at, logs, problem.kind, problem.width)[1]
-
-    location, scale, straight, problem = normal(features)
-    for _ in range(2):
-        u, step = (problem.point - location) / scale, 1e-4
-        second = slope(u - step, scale, problem) - slope(u + step, scale, problem)
-        curvature = np.clip(second / (2.0 * step), 0.05, 1.0)
-        response = location - scale * slope(u, scale, problem) / curvature
-        counts = weight * curvature / np.average(curvature, weights=weight)
-        grown, held_out, _ = grow(features, response, counts, folds, seed, most=200)
-        location, scale, bent, problem = normal(held_out[:, None])
-    gain, error = behind(bent, straight, weight)
-    # the plane has seen the rows that it is scored on, and is favoured by that
-    if gain <= 3.0 * error or gain * weight.size <= WORTH:
-        return None
-    return Location([grown], [held_out])
 
 
 def dense(features: Features) -> Array:
@@ -415,9 +362,19 @@ class LocationBasis:
     location: Location | None = None
 
     @classmethod
-    def of(cls, features: Features, observation: Array, weight: Array) -> LocationBasis:
-        """Read a basis off the training rows."""
-        found, share = cls(), weight / weight.sum()
+    def learn(
+        cls, sample: Rows, location: Location | None, seed: int, *, shrinks: bool
+    ) -> tuple[LocationBasis, Array]:
+        """Learn from a sample; also gives its basis. Slopes that are shrunk need fewer rows."""
+        n_columns = sample.features.shape[1]
+        few = not shrinks and sample.n_rows < 5 * n_columns  # held-out rows could tell nothing
+        if location is None and (n_columns > MAX_COLUMNS or few):
+            from sklearn.linear_model import Ridge
+
+            location = _given(sample, Ridge(alpha=1.0), seed)
+        features = sample.features if location is None else location.held_out
+        found, weight = cls(), sample.weight
+        found.location, share = location, weight / weight.sum()
         found.mean = np.asarray(share @ features)
         second = features.T @ (sparse.diags_array(share) @ features)
         second = np.asarray(second.todense() if sparse.issparse(second) else second)
@@ -431,31 +388,14 @@ class LocationBasis:
         kept = values > 1e-9 * max(float(values[-1]), 1e-300) if values.size else values > 0
         turn = vectors[:, kept] / np.sqrt(values[kept]) / size[:, None]
         found.turn, found.stretch = turn * moves[:, None], 1.0 / values[kept]
-        basis = found._turned(features)
-        root = np.sqrt(weight)
-        line = np.linalg.lstsq(basis * root[:, None], observation * root, rcond=None)[0]
+        basis, root = found._turned(features), np.sqrt(weight)
+        line = np.linalg.lstsq(basis * root[:, None], sample.observation * root, rcond=None)[0]
         found.level_line = np.asarray(line, dtype=np.float64)
         level = basis @ found.level_line
         found.level_least = 0.02 * float(np.mean(np.abs(level))) or 1.0
         logs = np.log(np.maximum(level, found.level_least))
         found.level_mean, found.level_size = float(np.mean(logs)), float(np.std(logs)) or 1.0
-        return found
-
-    @classmethod
-    def learn(
-        cls, sample: Rows, location: Location | None, seed: int, *, shrinks: bool
-    ) -> tuple[LocationBasis, Array]:
-        """Learn from a sample; also gives its basis. Slopes that are shrunk need fewer rows."""
-        n_columns = sample.features.shape[1]
-        few = not shrinks and sample.n_rows < 5 * n_columns  # held-out rows could tell nothing
-        if location is None and (n_columns > MAX_COLUMNS or few):
-            from sklearn.linear_model import Ridge
-
-            location = _given(sample, Ridge(alpha=1.0), seed)
-        features = sample.features if location is None else location.held_out
-        found = cls.of(features, sample.observation, sample.weight)
-        found.location = location
-        return found, found._turned(features)
+        return found, basis
 
     def basis(self, features: Features) -> Array:
         """Location features of any rows."""

@@ -57,9 +57,6 @@ class FittedModel(CensoringModel):
     order_plane : OrderPlane or None
     rate : RateRange or None
         Sell-out rates that the user has given.
-    misfit : bool
-        Whether no candidate model has the shape of the observations; then none with censoring is
-        believed.
     free : bool
         Whether the truth may follow any distribution: nobody has named one.
     smooth : bool
@@ -68,8 +65,6 @@ class FittedModel(CensoringModel):
         Shares censored that cannot be ruled out, where nothing was known of any row.
     checks : tuple of RobustnessCheck
         What the choice survived.
-    tied : bool
-        Whether rows are known to be censored because they tie with others of the same features.
     told : tuple of an ndarray, a bool and a float, or None
         What limits of the truth tell of the chosen model, where there are some: the sum of the
         rows' squared gradients; whether limits are a linear function of the features, and no truth
@@ -99,7 +94,7 @@ class FittedModel(CensoringModel):
     """
 
     checks: tuple[RobustnessCheck, ...] = ()
-    misfit = free = smooth = tied = False
+    free = smooth = False
     order_plane: OrderPlane | None = None
     order_rule: Any = None
     plot: QuantilePlot | None = None

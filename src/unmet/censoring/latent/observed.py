@@ -6,7 +6,7 @@ model can learn from; rates, families and order policies as users write them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
@@ -85,10 +85,9 @@ class Observed:
             kind = np.full(names.size, BETWEEN)
             for name, number in (("exact", SEEN), ("right", CENSORED), ("left", BELOW)):
                 kind[names == name] = number
-            middle = midpoints(sample.limits)
             # a price that never varied has no spread of its own
-            unit = float(np.std(middle)) or float(np.abs(middle).mean()) or 1.0
-            return cls(middle, weight, kind, unit, limits=sample.limits, known=known)
+            unit = float(np.std(observed)) or float(np.abs(observed).mean()) or 1.0
+            return cls(observed, weight, kind, unit, limits=sample.limits, known=known)
         kind = np.full(observed.size, UNKNOWN)
         if sample.censored is not None:
             kind[sample.censored == 1], kind[sample.censored == 0] = CENSORED, SEEN
@@ -112,13 +111,6 @@ class Observed:
             return bool((self.limits.upper > 0).all())
         low = float(self.observation.min())
         return low > 0 or (low == 0 and self.floor == 0.0)
-
-    @property
-    def counts(self) -> bool:
-        """Whether these are whole numbers from 0 on."""
-        if self.limits is not None:
-            return False
-        return self.lattice >= 1.0 and self.lattice % 1.0 == 0 and self.observation.min() >= 0
 
     def take(self, index: NDArray[np.intp]) -> Observed:
         """Keep some rows; units stay those of all."""
@@ -147,17 +139,15 @@ class Observed:
     def without_rows(self) -> Observed:
         """Give what a saved model keeps: units, and no row."""
         nothing = np.empty(0)
-        limits = None if self.limits is None else Limits(nothing, nothing)
-        return Observed(
-            nothing,
-            nothing,
-            nothing,
-            self.unit,
-            self.lattice,
-            self.floor,
-            limits,
-            known=self.known,
-            rate=self.rate,
+        return replace(
+            self,
+            observation=nothing,
+            weight=nothing,
+            kind=nothing,
+            limits=None if self.limits is None else Limits(nothing, nothing),
+            basis=np.empty((0, 1)),
+            order_basis=None,
+            scale_bases={},
         )
 
     def point(self, space: Space) -> Array:
@@ -262,13 +252,6 @@ def back(space: Space, point: Array, unit: float) -> Array:
     return np.asarray(point * unit)
 
 
-def midpoints(limits: Limits) -> Array:
-    """Middle of two limits, or the only one: what stands for an observation."""
-    low = np.where(np.isinf(limits.lower), limits.upper, limits.lower)
-    high = np.where(np.isinf(limits.upper), limits.lower, limits.upper)
-    return low + 0.5 * (high - low)
-
-
 def find_lattice(observation: Array) -> float:
     """Largest step of which all observations are multiples; 0 if they look continuous."""
     values = np.unique(observation)
@@ -286,11 +269,26 @@ def find_lattice(observation: Array) -> float:
 def usable(sample: Rows, notes: list[str]) -> Rows:
     """Rows of whose truth something is known; what no likelihood can explain is refused.
 
-    The few rows of which nothing is known are left out where the others have flags, so that orders
-    need no model.
+    The middle of limits, or the only one, stands for an observation.
     """
     if sample.limits is not None:
-        sample = _within_limits(sample, sample.limits, notes)
+        silent = sample.limits.kinds == "nothing"
+        if silent.all():
+            raise InvalidInput("censored must limit the truth in some row, got no limit in any.")
+        if silent.any():
+            notes.append(f"{silent.sum():,} rows of whose truth nothing is known were left out.")
+            sample = sample.take(np.flatnonzero(~silent))
+        limits = sample.limits
+        assert limits is not None
+        for name, side in (("right", "at least"), ("left", "below")):
+            if (limits.kinds == name).all():
+                raise InvalidInput(
+                    f"censored must bound the truth from both sides, got only truths {side} their "
+                    "limit: how far they lie beyond is then not known at all."
+                )
+        low = np.where(np.isinf(limits.lower), limits.upper, limits.lower)
+        high = np.where(np.isinf(limits.upper), limits.lower, limits.upper)
+        sample = replace(sample, observation=low + 0.5 * (high - low))
     observed = sample.observation
     if observed.size < 2 or (sample.limits is None and float(np.ptp(observed)) == 0.0):
         raise InvalidInput(
@@ -303,44 +301,6 @@ def usable(sample: Rows, notes: list[str]) -> Rows:
             "nothing is then known of the truth but a lower bound."
         )
     return sample
-
-
-def mostly_known(sample: Rows, notes: list[str]) -> Rows:
-    """Leave out the few rows of which nothing is known, so that orders need no model."""
-    if sample.censored is None:
-        return sample
-    known = ~np.isnan(sample.censored)
-    both = (sample.censored == 1).any() and (sample.censored == 0).any()
-    if known.all() or known.mean() < 0.8 or not both:
-        return sample
-    notes.append(f"{(~known).sum():,} rows of which nothing is known were left out.")
-    return sample.take(np.flatnonzero(known))
-
-
-def _within_limits(sample: Rows, limits: Limits, notes: list[str]) -> Rows:
-    """Rows of whose truth something is known, the middle of limits standing for observations."""
-    silent = limits.kinds == "nothing"
-    if silent.all():
-        raise InvalidInput("censored must limit the truth in some row, got no limit in any.")
-    if silent.any():
-        notes.append(f"{silent.sum():,} rows of whose truth nothing is known were left out.")
-        kept = np.flatnonzero(~silent)
-        sample, limits = sample.take(kept), limits.take(kept)
-    for name, side in (("right", "at least"), ("left", "below")):
-        if (limits.kinds == name).all():
-            raise InvalidInput(
-                f"censored must bound the truth from both sides, got only truths {side} their "
-                "limit: how far they lie beyond is then not known at all."
-            )
-    return replace(sample, observation=midpoints(limits))
-
-
-def check_orders(policies: Sequence[Policy], sample: Rows, imposed: bool) -> None:
-    """Refuse orders that never bind where some row is known to have sold out."""
-    flagged = sample.censored is not None and (sample.censored == 1).any()
-    if set(policies) == {"absent"} and (imposed or flagged):
-        why = "a sell-out rate above 0" if imposed else "rows that are flagged as censored"
-        raise InvalidInput(f"orders must be 'noisy' or 'mixture' with {why}, got 'absent'.")
 
 
 class RateRange(NamedTuple):
@@ -372,28 +332,42 @@ def read_rate(value: Any) -> RateRange | None:
     return RateRange(low, high)
 
 
-LIFETIMES = ("weibull", "lognormal")
-"""Families that are usual for lifetimes."""
-
-
 def read_families(value: Any, observed: Observed) -> list[Family]:
     """Families to try; of those that were named, each must be able to explain the observations."""
+    least, wrong = float(observed.observation.min()), {}
+    whole = observed.lattice >= 1.0 and observed.lattice % 1.0 == 0
+    if not observed.positive:
+        lowest = least if observed.limits is None else float(observed.limits.upper.min())
+        wrong["log"] = f"needs positive observations, got {lowest:g}"
+    if observed.limits is not None:
+        wrong["counts"] = "cannot learn from limits of the truth, got some that flags cannot say"
+    elif least < 0:
+        wrong["counts"] = f"needs counts from 0 on, got the negative observation {least:g}"
+    elif not whole:
+        wrong["counts"] = "needs whole numbers, got observations with fractions"
     if isinstance(value, str) and value == "auto":
-        able = [each for each in FAMILIES.values() if _fits(each, observed) is None]
-        if observed.counts and observed.unit < 4.0 * observed.lattice:
+        able = [each for each in FAMILIES.values() if each.space not in wrong]
+        if "counts" not in wrong and observed.unit < 4.0 * observed.lattice:
             # a density may exceed one per step, and then beats every probability unfairly
             return [family for family in able if family.space == "counts"]
         # steps of one hardly show in large counts, and the gamma says the same much faster
         many = float(np.median(observed.observation)) > 50 * (observed.lattice or 1.0)
         return [family for family in able if not (many and family.space == "counts")]
-    families = []
-    named = LIFETIMES if isinstance(value, str) and value == "lifetimes" else value
-    for name in _names("families", named, FAMILIES):
-        wrong = _fits(FAMILIES[name], observed)
-        if wrong is not None:
-            raise InvalidInput(f"The family {name!r} {wrong}.")
-        families.append(FAMILIES[name])
+    named = ("weibull", "lognormal") if isinstance(value, str) and value == "lifetimes" else value
+    families = [FAMILIES[name] for name in _names("families", named, FAMILIES)]
+    for each in families:
+        if each.space in wrong:
+            raise InvalidInput(f"The family {each.name!r} {wrong[each.space]}.")
     return families
+
+
+def read_policies(value: Any) -> tuple[Policy, ...]:
+    """Order policies to try."""
+    every: tuple[Policy, ...] = get_args(Policy)
+    if isinstance(value, str) and value == "auto":
+        return every
+    names = _names("orders", value, every)
+    return tuple(each for each in every if each in names)
 
 
 def _names(parameter: str, value: Any, known: Collection[str]) -> list[str]:
@@ -407,27 +381,3 @@ def _names(parameter: str, value: Any, known: Collection[str]) -> list[str]:
         got = repr(wrong[0]) if wrong else "none"
         raise InvalidInput(f"{parameter} must be 'auto' or some of {some}, got {got}.")
     return names
-
-
-def _fits(family: Family, observed: Observed) -> str | None:
-    """Say why a family cannot explain the observations; None if it can."""
-    least = float(observed.observation.min())
-    if family.space == "log" and not observed.positive:
-        lowest = least if observed.limits is None else float(observed.limits.upper.min())
-        return f"needs positive observations, got {lowest:g}"
-    if family.space == "counts" and observed.limits is not None:
-        return "cannot learn from limits of the truth, got some that flags cannot say"
-    if family.space == "counts" and least < 0:
-        return f"needs counts from 0 on, got the negative observation {least:g}"
-    if family.space == "counts" and not observed.counts:
-        return "needs whole numbers, got observations with fractions"
-    return None
-
-
-def read_policies(value: Any) -> tuple[Policy, ...]:
-    """Order policies to try."""
-    every: tuple[Policy, ...] = get_args(Policy)
-    if isinstance(value, str) and value == "auto":
-        return every
-    names = _names("orders", value, every)
-    return tuple(each for each in every if each in names)

@@ -1,13 +1,9 @@
-"""Orders that leave a point mass: the plane it lies on, and what stands for the features.
+"""Orders that leave a point mass: the plane it lies on.
 
 Observations never exceed the order. If orders are linear in the features, the rows that sold out
 lie exactly on a plane, and every quantile of the observations at a level between the chance of not
 selling out and one *is* that plane. So a few exact linear fits find it (`find_order_plane`), and
 with it the flags.
-
-Where features repeat, as categories do, and orders follow them, rows of the same features had the
-same stock, and those that sold out show the same observation, the largest of all (`find_ties`). No
-line or plane is needed for that. Truths that have fractions do not tie.
 """
 
 from __future__ import annotations
@@ -20,25 +16,16 @@ from scipy import sparse
 
 from unmet.arrays import Array, Features
 from unmet.censoring.latent.likelihood import FLOOR
-from unmet.censoring.latent.location import (
-    MAX_COLUMNS,
-    Location,
-    Mask,
-    find_location,
-    looks_for_bends,
-)
+from unmet.censoring.latent.location import MAX_COLUMNS, Mask
 from unmet.censoring.latent.observed import Observed, RateRange
 from unmet.costs import Newsvendor
 from unmet.errors import SolverFailure
 from unmet.rows import Rows
-from unmet.solvers.exact.features import groups_of
 from unmet.solvers.exact.solve import solve_exact
 from unmet.solvers.problem import HingeProblem
 
-MIN_TIED = 10
-"""Tied rows that chance does not bring."""
 _NEARLY_ALL = 0.8
-"""Share of rows on one plane, or tied, beyond which that proves nothing."""
+"""Share of rows on one plane beyond which that proves nothing."""
 
 
 @dataclass(frozen=True)
@@ -175,124 +162,22 @@ def _read(
     return OrderPlane(coefficients, intercept, on, unlimited, float(plane.mean()), size, width)
 
 
-def find_ties(
-    features: Features, observation: Array, lattice: float, counts: Mask
-) -> tuple[Array, Array] | None:
-    """Look for groups of rows whose largest observation occurs several times; None without any.
-
-    Gives flags, 1 where a row sold out, 0 where it did not, NaN in doubt; and what was in stock,
-    NaN where no two rows of the same features sold out.
-
-    Parameters
-    ----------
-    features, observation
-    lattice : float
-        Observations are multiples of it, and then tie by chance; 0 if of nothing.
-    counts : ndarray of bool
-        Rows to look at: not those at the bottom of what can be observed.
-    """
-    if lattice or sparse.issparse(features):
-        return None
-    groups = groups_of(np.asarray(features))
-    if groups is None:
-        return None
-    (first, group), same = groups, 1e-9 * float(np.abs(observation).max())
-    order = np.lexsort((observation, group))
-    neighbours = (np.diff(observation[order]) <= same) & (np.diff(group[order]) == 0)
-    tied = np.empty(observation.size, dtype=bool)
-    tied[order] = np.append(neighbours, False) | np.append(False, neighbours)
-    highest = np.full(first.size, -np.inf)
-    np.maximum.at(highest, group, observation)
-    highest = highest[group]
-    top = observation >= highest - same
-    at_mass, below = tied & top & counts, tied & ~top & counts
-    n_rows, n_at_mass = int(counts.sum()), int(at_mass.sum())
-    least = max(MIN_TIED, 0.02 * n_rows)  # chance does not bring so many
-    if not least <= n_at_mass <= _NEARLY_ALL * n_rows:
-        return None
-    if below.sum() > 0.1 * n_at_mass:  # ties below the top as well: rows were copied
-        return None
-    has_mass = np.bincount(group, weights=at_mass)[group] > 0
-    # rows below the top were seen; one that is alone there may be either
-    flags, doubt = at_mass.astype(float), top & counts & ~has_mass
-    if doubt.sum() > 0.1 * group.size:
-        flags[doubt] = np.nan
-    else:
-        # With a chance c of selling out, k rows of which one did or none: k·c against 1 − c.
-        chance = float(at_mass.sum()) / float(has_mass.sum())
-        flags[doubt] = (np.bincount(group)[group] * chance > 1.0 - chance)[doubt]
-    return flags, np.where(has_mass, highest, np.nan)
-
-
-def plane(sample: Rows, rate: RateRange | None, notes: list[str]) -> OrderPlane | None:
+def find_believed_plane(
+    sample: Rows, rate: RateRange | None, notes: list[str]
+) -> OrderPlane | None:
     """Find the plane of a point mass in the observations, if its share agrees with the rate."""
-    if sample.all_known or sample.features.shape[1] > MAX_COLUMNS:
+    if sample.features.shape[1] > MAX_COLUMNS:
         return None
-    order_plane = find_order_plane(*_to_look_at(sample))
-    if order_plane is None or not _agrees(sample, order_plane.on, rate, "on a plane", notes):
-        return None
-    return order_plane
-
-
-def _to_look_at(sample: Rows) -> tuple[Features, Array, float, Mask]:
-    """Features, observations, their lattice, and which rows do not lie at the bottom."""
     observed = Observed.of(replace(sample, censored=None))
-    return sample.features, sample.observation, observed.lattice, observed.kind != FLOOR
-
-
-def place(
-    sample: Rows,
-    order_plane: OrderPlane | None,
-    rate: RateRange | None,
-    setting: Any,
-    estimator: Any,
-    seed: int,
-    notes: list[str],
-    *,
-    binding: bool,
-) -> tuple[Location | None, Rows]:
-    """Find what stands for the features; a sample whose ties show its orders gets flags.
-
-    Flags from ties need a location that bends: what a plane misses would look as if it were hidden,
-    since rows are then censored where it is too low. They also need orders that may be `binding`.
-    """
-    ties, unknown = None, order_plane is None and sample.censored is None
-    if unknown and binding and sample.limits is None and looks_for_bends(setting, estimator):
-        ties = find_ties(*_to_look_at(sample))
-        where = "in rows with the same features"
-        if ties and not _agrees(sample, ties[0] == 1, rate, where, notes):
-            ties = None
-    known = sample.censored if order_plane is None else order_plane.on.astype(float)
-    flags, order = (known, None) if ties is None else ties
-    censored = None if flags is None or np.isnan(flags).any() else flags == 1
-    location = find_location(sample, setting, estimator, seed, censored, order)
-    if location is None:
-        return None, sample
-    if location.grown:
-        less = f", {location.gain:.0%} of its squared error less" if location.gain else ""
-        notes.append(
-            "Boosted trees stand for the features: they explain rows held out better than a "
-            f"plane{less}."
-        )
-    else:
-        notes.append("Predictions of the regressor given as location stand for the features.")
-    if ties is None:
-        return location, sample
-    share = float(sample.weight @ (flags == 1)) / sample.n_rows
+    told = sample.features, sample.observation, observed.lattice, observed.kind != FLOOR
+    found = find_order_plane(*told)
+    if found is None or rate is None:
+        return found
+    share = float(sample.weight @ found.on) / sample.n_rows
+    if rate.low - 0.05 <= share <= rate.high + 0.05:
+        return found
     notes.append(
-        f"{share:.0%} of the observations are exactly the largest of rows with the same features: "
-        "orders that sold out."
-    )
-    return location, replace(sample, censored=flags)
-
-
-def _agrees(sample: Rows, on: Mask, rate: RateRange | None, where: str, notes: list[str]) -> bool:
-    """Whether a share of rows is what the user said; a note if not."""
-    share = float(sample.weight @ on) / sample.n_rows
-    if rate is None or rate.low - 0.05 <= share <= rate.high + 0.05:
-        return True
-    notes.append(
-        f"Observations have a point mass {where} with a share of {share:.2f}, "
+        f"Observations have a point mass on a plane with a share of {share:.2f}, "
         "but another sell-out rate was given and is used."
     )
-    return False
+    return None

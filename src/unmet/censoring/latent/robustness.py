@@ -4,7 +4,7 @@ S = min(D, Q) of two unknown distributions can be any distribution at all: a dem
 that distribution, of which nothing is hidden, fits as well. So what a shape seems to show is
 believed only if it is sharper than any smooth distribution (`any_smooth_distribution`), unless the
 user has said what distribution demand follows. What is left must be found again in both halves of
-time, around a location that may bend, without the tails, and beside rounding (`robustness_checks`).
+time, and with a level for each series (`robustness_checks`).
 That nothing is hidden is never proved by a shape: orders that scatter leave no mark that a smooth
 distribution could not have.
 """
@@ -143,12 +143,6 @@ def _smoothed(low: Array, high: Array, folds: NDArray[np.intp], width: float) ->
     return scores
 
 
-def misfit(difference: Array, weight: Array) -> bool:
-    """Whether a smooth distribution beats a candidate model, such as two modes."""
-    ahead, error = behind(-difference, np.zeros(difference.size), weight)
-    return ahead > 3.0 * error
-
-
 def sharper(difference: Array, weight: Array) -> bool:
     """Whether a candidate model surely beats every smooth distribution.
 
@@ -236,33 +230,17 @@ def robustness_checks(
         The order of the rows where there is none.
     series : ndarray of shape (n_rows,) or None
     """
-    n_rows = data.n_rows
-    when = np.arange(n_rows) if time is None else np.unique(time, return_inverse=True)[1]
-    order = np.argsort(when, kind="stable")
-    residual, location, _ = data.problem(chosen.model).residual(chosen.parameters)
-    # leaving rows out makes a distribution look less skewed: without 2% of the rows below, a share
-    # of .40 was found as .25
-    low, high = np.quantile(residual, (0.005, 0.999))
-    middle = np.flatnonzero((residual >= low) & (residual <= high))
-    # columns by which a mean may leave its plane: a trend, a shift of the level, and bends
-    place = np.argsort(order, kind="stable") / n_rows
-    level = (location - location.mean()) / (float(location.std()) or 1.0)
-    columns = [place, place**2, (place > 0.5).astype(float), level**2, level**3]
-    for column in data.basis[:, 1:9].T:
-        if np.unique(column).size > 12:  # a measure and no code
-            edges = np.quantile(column, (0.25, 0.5, 0.75))
-            columns += [np.maximum(column - edge, 0.0) for edge in edges]
-    bends = np.column_stack(columns)
+    when = np.arange(data.n_rows) if time is None else np.unique(time, return_inverse=True)[1]
+    order, half = np.argsort(when, kind="stable"), data.n_rows // 2
     looks = {
-        "the first half of the rows": data.take(np.sort(order[: n_rows // 2])),
-        "the second half of the rows": data.take(np.sort(order[n_rows // 2 :])),
-        "all rows but the tails": data.take(middle),
-        "a location that may bend": _with_columns(data, bends),
+        "the first half of the rows": data.take(np.sort(order[:half])),
+        "the second half of the rows": data.take(np.sort(order[half:])),
     }
     if series is not None and 1 < np.unique(series).size <= 50:
         codes = np.unique(series, return_inverse=True)[1]
         dummies = (codes[:, None] == np.arange(1, codes.max() + 1)).astype(np.float64)
-        looks["levels of the series"] = _with_columns(data, dummies)
+        columns = np.column_stack([data.basis, dummies - dummies.mean(axis=0)])
+        looks["levels of the series"] = replace(data, basis=columns)
     checks = []
     for name, rows in looks.items():
         again, without = (_fit_again(rows, each) for each in (chosen, harmless))
@@ -271,13 +249,6 @@ def robustness_checks(
         holds = bool(gains and again.share >= LEAST_SHARE)
         checks.append(RobustnessCheck(name, float(again.share), holds))
     return tuple(checks)
-
-
-def _with_columns(data: Observed, columns: Array) -> Observed:
-    """Let the location follow further columns."""
-    centred = columns - columns.mean(axis=0)
-    moving = centred[:, centred.std(axis=0) > 0]
-    return replace(data, basis=np.column_stack([data.basis, moving]))
 
 
 def _fit_again(data: Observed, fitted: FittedCandidate) -> FittedCandidate:

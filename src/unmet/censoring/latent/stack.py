@@ -234,11 +234,6 @@ def _ridged(penalty: Array) -> Callable[[Problem], Array]:
     return fit
 
 
-def fit_ridge(problem: Problem, penalty: Array) -> Array:
-    """Parameters at the maximum of the likelihood less the ridge."""
-    return _ridged(penalty)(problem)
-
-
 def _climb(problem: Problem, penalty: Array, start: Array | None) -> Array:
     """Newton's method in (γ, θ), each step halved until it gains what it promised.
 
