@@ -2,8 +2,10 @@
 
 The same is asked as by `unmet diagnose`. Sales that lie exactly on a rule of past sales were
 bounded by orders (`OrderRuleDetection`): these days sold out. Otherwise the latent model is fitted
-to the rows of the panel (`fit_censoring`). Its answer is used where the verdict is "yes"; where the
-data cannot tell, sales are taken for demand, and the plan says what that leaves open.
+to the rows of the panel (`fit_censoring`), if these have a point mass on a plane of their features:
+the shape of sales in units of their level proves nothing. Its answer is used where the verdict is
+"yes"; where the data cannot tell, sales are taken for demand, and the plan says what that leaves
+open.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from unmet.censoring.latent.fit import fit_censoring
+from unmet.censoring.latent.orders import find_believed_plane
 from unmet.censoring.model import CensoringModel
 from unmet.censoring.order_rule import OrderRuleDetection
 from unmet.costs import Newsvendor
@@ -97,6 +100,8 @@ def _by_latent_model(
     columns = LineColumns(history).fit(features)
     share = panel.observed[series[some], day[some]] / level
     asked = Rows(columns.transform(features), share, Newsvendor.at_level(0.5))
+    if find_believed_plane(asked, None, []) is None:
+        return panel, ""
     model: CensoringModel = fit_censoring(asked, order_rule=None, random_state=seed)
     found = model.diagnosis_
     if found.identified != "yes" or not (found.share_censored or 0.0) > 0.0:
@@ -114,9 +119,4 @@ def _by_latent_model(
         truth = model.sample(asked, VIEWS, seed + 1) * level
         truth = np.round(truth) if counted else truth
         drawn[:, rows, days] = np.maximum(truth, panel.observed[rows, days])
-    how = (
-        "they have a point mass at a limit"
-        if found.share_is_seen
-        else "their distribution is cut off"
-    )
-    return replace(panel, hidden=hidden, drawn=drawn), how
+    return replace(panel, hidden=hidden, drawn=drawn), "they have a point mass at a limit"
