@@ -9,6 +9,8 @@ from unmet import LatentBand, Newsvendor
 from unmet.errors import SolverFailure
 
 COST = Newsvendor(3, 1)
+
+
 def rows(n_rows=120, seed=0):
     chance = np.random.default_rng(seed)
     X = chance.normal(size=(n_rows, 2))

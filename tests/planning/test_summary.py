@@ -4,7 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from unmet.censoring.model import Ambiguity, Choice, Diagnosis
-from unmet.censoring.text import followed, hidden_rows, plain_answers
+from unmet.censoring.text import answers, followed, hidden_rows, next_step
 
 FOUND = Diagnosis(
     "LatentBand",
@@ -31,14 +31,9 @@ CANNOT = replace(
 
 def asked(found, problem="newsvendor", **columns):
     """Answers to a plan with such a diagnosis, by question."""
-    return dict(plain_answers(plan_of(found, problem, **columns)))
-
-
-def plan_of(found, problem="newsvendor", **columns):
-    given = {"date": columns.get("date"), "sellout_rate": None, "column": columns.get}
-    return SimpleNamespace(
-        diagnosis_=found, problem=problem, estimator_=SimpleNamespace(rule_=None), **given
-    )
+    plan = SimpleNamespace(problem=problem, date=columns.get("date"), column=columns.get)
+    advice = next_step(found, plan, costs_given=True)
+    return {**dict(answers(found, problem)), "What next?": advice}
 
 
 def test_where_the_data_can_tell():
@@ -52,7 +47,7 @@ def test_where_the_data_can_tell():
     )
     assert said["What is it worth?"] == "About 1.50 for each row, 750 in all."
     assert said["What next?"].startswith("Use these orders: learn them with unmet fit")
-    bare = dict(plain_answers(plan_of(FOUND), costs_given=False))["What next?"]
+    bare = next_step(FOUND, SimpleNamespace(problem="newsvendor"), costs_given=False)
     assert bare.startswith("Use these orders: put your own costs in place of 1 and 1")
     assert "If that is wrong?" not in said
 

@@ -177,7 +177,7 @@ def _unknown(outcome: Outcome, labels: Labels, notes: list[str]) -> None:
             said += [hidden_rows(found, problem)[1], followed(found, problem)]
         else:
             said += [f"Without an assumed rate: {hidden_rows(found, problem)[1]}"]
-        said = [each for each in (*said, if_wrong(found, labels.decision)) if each]
+        said = [each for each in (*said, if_wrong(found, problem)) if each]
     statistics = () if found is None else found.notes
     listed(each for each in (*said, *notes) if each not in statistics)
     if statistics:

@@ -1,36 +1,30 @@
 """A diagnosis in words: what `print` shows of it, and what a planner is told.
 
-`describe` answers the questions of a statistician and compares the candidates; `summarise` those of
-a planner. `Labels` holds what things are called in each problem.
+`answers` has the sentences; `describe` compares the candidates as well, `summarise` says what to do
+next. `Labels` holds what things are called in each problem.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import floor, isfinite, log10
 from textwrap import wrap
 from typing import Any, TypeAlias
 
-from unmet.censoring.model import Ambiguity, Candidate, Choice, Diagnosis
+from unmet.censoring.model import Candidate, Choice, Diagnosis
 from unmet.validation import OneOf
 
 Cells: TypeAlias = tuple[str, ...]
 
 WIDTH = 88
-LINES = 20
 _INDENT = 21
-_MAX_ROWS, _MIN_ROWS = 6, 3
-_APART = 0.0005  # shares closer than this print alike
 COUNTED = 0.07
 """Range of a counted share that is not worth a sentence."""
 _MAX_DECIMALS = 6
 _HUGE = 1e12
 _HEADER: Cells = ("truth", "scale", "orders", "hidden", "added", "behind the best", "verdict")
 _LEFT = ("truth", "scale", "orders", "verdict")  # words stand on the left of their column
-_SHORTEST = 6  # name of a family
-
-_AIMS = {"minimax_regret": "regret", "expected_cost": "expected cost"}
 
 _SURE = {
     "yes": "the data can tell whether, and how much.",
@@ -290,43 +284,6 @@ def ruled_out(candidate: Candidate) -> bool:
     return candidate.behind > 2 * candidate.standard_error
 
 
-def candidate_table(candidates: Sequence[Candidate], rows: int, width: int) -> list[str]:
-    """Compare the first `rows` candidates, the chosen one first; nothing where there is none.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-    rows : int
-    width : int
-        Longest line; names of families are cut short if they must be.
-
-    Returns
-    -------
-    list of str
-    """
-    if not candidates:
-        return []
-    best = min(candidates, key=lambda each: each.behind)
-    caption = (
-        f"Candidate models, by held-out log-likelihood per row (best: {number(best.score, 5)})"
-    )
-    blocks = []
-    for name, column in candidate_columns(candidates, rows).items():
-        cells = [name, *column]
-        size = max(map(len, cells))
-        blocks.append([f"{cell:{'<' if name in _LEFT else '>'}{size}}" for cell in cells])
-    too_long = sum(len(block[0]) + 2 for block in blocks) - width
-    if too_long > 0:
-        truths = blocks[0]
-        size = max(len(truths[0]) - too_long, _SHORTEST)
-        blocks[0] = [
-            cell[:size] if len(cell.rstrip()) <= size else cell[: size - 1] + "…" for cell in truths
-        ]
-    lines = [("  " + "  ".join(cells)).rstrip()[:width] for cells in zip(*blocks, strict=True)]
-    left = len(candidates) - rows
-    return [caption, *lines, *([f"  and {left} more in .candidates"] if left > 0 else [])]
-
-
 def candidate_columns(candidates: Sequence[Candidate], rows: int) -> dict[str, list[str]]:
     """Cells of the first `rows` candidates by column; a scale that never varies is left out."""
     shown = candidates[:rows]
@@ -370,9 +327,8 @@ def _verdict(candidate: Candidate) -> str:
 
 
 def describe(diagnosis: Diagnosis) -> str:
-    """Say in plain English what a band rule found.
+    """Say in plain English what a band rule found, and compare the candidates.
 
-    One glance answers how much is hidden, how sure that is, what it changes and what it is worth.
     Where there is an interval it is computed, which takes a fit per assumed rate.
 
     Parameters
@@ -382,201 +338,54 @@ def describe(diagnosis: Diagnosis) -> str:
     Returns
     -------
     str
-        About 20 lines at most, and three where the data cannot tell; none longer than 88
-        characters.
+        No line is longer than 88 characters.
 
     Examples
     --------
     >>> from unmet.censoring.model import Diagnosis
     >>> print(describe(Diagnosis("LatentBand", 500, share_censored=0.3, share_is_seen=True)))
     LatentBand, 500 rows
-    How much is hidden?  30% of the rows are censored (counted, not estimated).
+    Is anything hidden?  Yes: 30% of the rows are censored (counted).
     """
-    lines = [f"{diagnosis.rule}, {diagnosis.n_rows:,} rows"]
-    for question, answer in answers(diagnosis):
-        first, *others = wrap(answer, WIDTH - _INDENT)
-        lines += [f"{question:<{_INDENT}}{first}", *(" " * _INDENT + line for line in others)]
+    lines = [headline(diagnosis), *_in_columns(answers(diagnosis))]
     if len(lines) == 1:
         lines.append("This rule does not estimate how much is hidden.")
-    notes = [
-        wrap(note, WIDTH, initial_indent="- ", subsequent_indent="  ") for note in diagnosis.notes
-    ]
-    rows = min(_MAX_ROWS, len(diagnosis.candidates))
-    table = candidate_table(diagnosis.candidates, rows, WIDTH)
-    # what being wrong costs must not push out what else is known
-    most = LINES + len(wrap(if_wrong(diagnosis), WIDTH - _INDENT))
-    while len(lines) + len(table) + sum(map(len, notes)) > most and rows > _MIN_ROWS:
-        rows -= 1
-        table = candidate_table(diagnosis.candidates, rows, WIDTH)
-    return "\n".join([*lines, *table, *_fitting(notes, most - len(lines) - len(table))])
+    return "\n".join([*lines, *statistics(diagnosis)])
 
 
-def headline(diagnosis: Diagnosis) -> str:
-    """One line for the top of a plot."""
-    start = f"{diagnosis.rule}, {diagnosis.n_rows:,} rows"
-    share, identified = diagnosis.share_censored, diagnosis.identified
-    if diagnosis.share_given is not None:
-        given = rates(diagnosis.share_given)
-        return f"{start}: {given} of them hide some of the truth, as was given"
-    if identified == "no":
-        start += ": some of the truth may be hidden"
-    elif share and diagnosis.share_is_seen:
-        start += f": {percent(share)} of them are censored"
-    elif share is not None:
-        hide = f"{percent(share)} of them hide some" if share else "none of them hides any"
-        start += f": {hide} of the truth"
-    return start if identified is None else f"{start} (identified: {identified})"
-
-
-def answers(diagnosis: Diagnosis) -> list[tuple[str, str]]:
-    """Five questions and what the rule answers; questions without an answer are left out."""
-    asked = [
-        ("How much is hidden?", _hidden(diagnosis)),
-        ("How sure?", " ".join(_sure(diagnosis))),
-        ("What would change?", _change(diagnosis)),
-        ("What is it worth?", _worth(diagnosis)),
-        ("If that is wrong?", if_wrong(diagnosis)),
-    ]
-    return [(question, answer) for question, answer in asked if answer]
-
-
-def _hidden(diagnosis: Diagnosis) -> str:
-    share = diagnosis.share_censored
-    if share is None:
-        return ""
-    start = f"{percent(share)} of the rows" if share else "Nothing"
-    ends = diagnosis.share_range
-    if diagnosis.share_given is not None:
-        given = rates(diagnosis.share_given)
-        middle = "" if given == percent(share) else f"; {percent(share)} was imposed"
-        return f"{given} of the rows, as was given (sellout_rate){middle}."
-    if diagnosis.share_is_seen:
-        if not share:
-            return "Nothing (counted, not estimated)."
-        if ends is None or ends[1] - ends[0] < COUNTED:
-            return f"{start} are censored (counted, not estimated)."
-        return f"{start} are at their orders (counted); {interval(ends)} may hide something."
-    if diagnosis.identified not in (None, "yes"):
-        start += " in the chosen model"
-    if ends is not None:
-        if diagnosis.identified == "no" and ends == (0.0, 1.0):
-            return f"{start}; but any share is possible."
-        if diagnosis.identified == "no":
-            return f"{start}; {interval(ends)} in those that cannot be ruled out."
-        return f"{start} (95% interval {interval(ends)} over all that cannot be ruled out)."
-    ends = None if diagnosis.profile is None else diagnosis.interval
-    if ends is None:
-        return f"{start}."
-    family = f" within the {diagnosis.chosen.truth} family" if diagnosis.chosen else ""
-    return f"{start} (95% interval {interval(ends)}{family})."
-
-
-def _sure(diagnosis: Diagnosis) -> Iterator[str]:
-    if diagnosis.identified is not None:
-        yield f"Identified: {diagnosis.identified}; {sure(diagnosis)}"
-    ties = sum(each.ties for each in diagnosis.candidates)
-    if ties > 1 and diagnosis.candidates[0].orders == "limits":
-        yield f"{ties} candidates tie; decisions follow the first."
-    elif ties > 1:
-        told = None if diagnosis.choices is None else diagnosis.ambiguity
-        follows = "the least that cannot be ruled out"
-        if told is not None and told.followed != "least_censoring":
-            follows = f"the least {_AIMS[told.followed]} over all that cannot be ruled out"
-        yield f"{ties} candidates tie; the band follows {follows}."
-    possible = [each.share_censored for each in diagnosis.candidates if not ruled_out(each)]
-    if possible and max(possible) - min(possible) >= _APART:
-        yield f"Possible candidates hide {interval(possible)} of the rows."
-
-
-def _change(diagnosis: Diagnosis) -> str:
-    shift, decision = diagnosis.shift, diagnosis.decision
-    if shift is None:
-        return "" if decision is None else f"The mean decision is {number(decision)}."
-    if decision is None:
-        return f"Observations count as {number(shift)} more, on average." if shift else ""
-    ends = diagnosis.decision_range or (decision, decision)
-    step = max(abs(shift), ends[1] - ends[0]) or decision
-    decimals = decimals_for(step, 3)
-    start = f"Decisions average {fixed(decision, decimals)}, "
-    side = "more" if shift > 0 else "less"
-    start += f"{fixed(abs(shift), decimals)} {side}" if shift else "the same"
-    start += " than if nothing were hidden." if shift else " as if nothing were hidden."
-    low, high = (fixed(end, decimals) for end in ends)
-    return start if low == high else f"{start} Possible candidates give {low} to {high}."
-
-
-def _worth(diagnosis: Diagnosis) -> str:
-    if diagnosis.stake is None:
-        return ""
-    condition = "if the chosen model is true"
-    if diagnosis.stake:
-        total = number(diagnosis.stake * diagnosis.n_rows)
-        return f"{number(diagnosis.stake)} per row, {total} in all, {condition}."
-    others = diagnosis.shift_range is not None and diagnosis.shift_range[1] > 0
-    return f"Nothing, {condition}" + ("; more if another one is." if others else ".")
-
-
-def largest_loss(told: Ambiguity) -> tuple[Choice, str, int, int]:
-    """Give the choice that is followed, what it may cost, and decimals of both."""
-    digits = decimals_for(told.minimax_regret.worst or told.least_censoring.worst, 2)
-    apart = told.decision_range[1] - told.decision_range[0]
-    followed: Choice = getattr(told, told.followed)
-    lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
-    return followed, lost, digits, decimals_for(apart or told.least_censoring.decision, 3)
-
-
-def if_wrong(diagnosis: Diagnosis, decision: str = "decision") -> str:
-    """Say what the decisions may cost if another candidate model is true, and what would cost less.
-
-    Empty where the data can tell.
-
-    Parameters
-    ----------
-    diagnosis : Diagnosis
-    decision : str
-        What the reader calls a decision.
-    """
-    told = diagnosis.ambiguity
-    if told is None:
-        return ""
-    followed, lost, digits, places = largest_loss(told)
-    whatever = f"whatever is true (up to {percent(told.rates[1])} hidden)"
-    if told.followed == "minimax_regret":
-        return (
-            f"The {decision} of minimax regret is followed: {lost}, {whatever}. With the least "
-            f"that may be hidden, {fixed(told.least_censoring.decision, places)} on average, it "
-            f"could be {fixed(told.least_censoring.worst, digits)}."
-        )
-    rate = followed.worst_rate
-    case = f"{percent(rate)} of the rows hide some of it" if rate else "nothing is hidden"
-    return (
-        f"If in truth {case}, {lost}. The {decision} of minimax regret averages "
-        f"{fixed(told.minimax_regret.decision, places)} and costs at most "
-        f"{fixed(told.minimax_regret.worst, digits)} more, {whatever}."
-    )
-
-
-def _fitting(notes: Sequence[list[str]], room: int) -> list[str]:
-    """Print as many notes as there is room for, the first in any case; count the others."""
-    lines: list[str] = []
-    for place, note in enumerate(notes):
-        last = place == len(notes) - 1
-        if place and len(lines) + len(note) + (not last) > room:
-            return [*lines, f"- and {len(notes) - place} more in .notes"]
-        lines += note
+def statistics(diagnosis: Diagnosis) -> list[str]:
+    """Lines of the table of candidates, and the notes."""
+    lines, candidates = [], diagnosis.candidates
+    if candidates:
+        best = min(candidates, key=lambda each: each.behind)
+        score = number(best.score, 5)
+        lines.append(f"Candidate models, by held-out log-likelihood per row (best: {score})")
+        blocks = []
+        for name, column in candidate_columns(candidates, 6).items():
+            side, size = "<" if name in _LEFT else ">", max(map(len, [name, *column]))
+            blocks.append([f"{cell:{side}{size}}" for cell in (name, *column)])
+        lines += ["  " + "  ".join(cells).rstrip() for cells in zip(*blocks, strict=True)]
+        if len(candidates) > 6:
+            lines.append(f"  and {len(candidates) - 6} more in .candidates")
+    for note in diagnosis.notes:
+        lines += wrap(note, WIDTH, initial_indent="- ", subsequent_indent="  ")
     return lines
 
 
-# --- What a planner is told of a fitted plan.
+def headline(diagnosis: Diagnosis) -> str:
+    """One line for the top of a text or of a plot."""
+    start = f"{diagnosis.rule}, {diagnosis.n_rows:,} rows"
+    known = diagnosis.identified is None or diagnosis.share_given is not None
+    return start if known else f"{start} (identified: {diagnosis.identified})"
 
 
 def summarise(plan: Any, command: str = "", *, costs_given: bool = True) -> str:
-    """Say what a fitted plan found, without a word of statistics.
+    """Say what a fitted plan found, without a word of statistics, and what to do next.
 
     Parameters
     ----------
     plan : DecisionPlan
-        Fitted, with a diagnosis.
+        Fitted.
     command : str
         What fits a model with the same labels; shown on a line of its own where that is the advice.
     costs_given : bool
@@ -586,35 +395,67 @@ def summarise(plan: Any, command: str = "", *, costs_given: bool = True) -> str:
     -------
     str
         A question and its answer in a few lines each, none longer than 88 characters, and the
-        command.
+        command; nothing without a diagnosis.
     """
-    lines = []
-    answers = plain_answers(plan, costs_given=costs_given)
-    for question, answer in answers:
-        first, *others = wrap(answer, WIDTH - _INDENT)
-        lines += [f"{question:<{_INDENT}}{first}", *(" " * _INDENT + line for line in others)]
-    if command and answers and answers[-1][1].startswith("Use "):
-        lines.append(command)
-    return "\n".join(lines)
-
-
-def plain_answers(plan: Any, *, costs_given: bool = True) -> list[tuple[str, str]]:
-    """Questions of a planner, and the answers; those without an answer are left out."""
     found = plan.diagnosis_
     if found is None:
-        return []
+        return ""
+    rule = getattr(getattr(plan.estimator_, "rule_", None), "order_rule_", None)
+    rule = getattr(rule, "rule_", None)
+    formula = rule.formula if rule is not None and rule.accepted else ""
+    said = answers(found, plan.problem, formula)
+    said.append(("What next?", next_step(found, plan, costs_given=costs_given)))
+    advised = command and said[-1][1].startswith("Use ")
+    return "\n".join([*_in_columns(said), *([command] if advised else [])])
+
+
+def _in_columns(said: Sequence[tuple[str, str]]) -> list[str]:
+    """Questions on the left, answers beside them."""
+    lines = []
+    for question, answer in said:
+        first, *others = wrap(answer, WIDTH - _INDENT)
+        lines += [f"{question:<{_INDENT}}{first}", *(" " * _INDENT + line for line in others)]
+    return lines
+
+
+def answers(found: Diagnosis, problem: str = "", formula: str = "") -> list[tuple[str, str]]:
+    """Questions about a diagnosis, and the answers; those without an answer are left out.
+
+    Parameters
+    ----------
+    found : Diagnosis
+    problem : {"", "newsvendor", "pricing", "replacement"}
+        Whose labels are used.
+    formula : str
+        The order rule that gave it away, if one did.
+    """
+    _, hidden = hidden_rows(found, problem)
+    guessed = found.share_given is not None or found.identified == "no"
+    if hidden and (found.share_is_seen or not guessed):
+        hidden = f"{'Yes' if found.share_censored else 'No'}: {hidden[0].lower()}{hidden[1:]}"
+    worth = ""
+    if found.stake:
+        total = number(found.stake * found.n_rows)
+        condition = "" if found.identified == "yes" else ", if what was assumed is right"
+        worth = f"About {number(found.stake)} for each row, {total} in all{condition}."
     asked = [
-        ("Is anything hidden?", _planner_hidden(found, plan)),
-        ("How sure is that?", _planner_sure(found, plan)),
-        (f"And the {PROBLEMS[plan.problem].nouns}?", _planner_decisions(found, plan.problem)),
-        ("What is it worth?", _planner_worth(found)),
-        ("If that is wrong?", _planner_if_wrong(found, plan.problem)),
-        ("What next?", _planner_next(found, plan, costs_given=costs_given)),
+        ("Is anything hidden?", hidden),
+        ("How sure is that?", _how_sure(found, _labels(problem), formula)),
+        (f"And the {_labels(problem).nouns}?", _decisions(found, _labels(problem))),
+        ("What is it worth?", worth),
+        ("If that is wrong?", if_wrong(found, problem)),
     ]
     return [(question, answer) for question, answer in asked if answer]
 
 
-def hidden_rows(found: Diagnosis, problem: str, assumed: float | None = None) -> tuple[str, str]:
+def _labels(problem: str) -> Labels:
+    """Labels of a problem, or those that fit any."""
+    return PROBLEMS.get(problem, Labels())
+
+
+def hidden_rows(
+    found: Diagnosis, problem: str = "", assumed: float | None = None
+) -> tuple[str, str]:
     """Say how many rows hide something, and who says so: the same labels wherever it is said.
 
     What was counted, what the user said and what the data tell are three different things. Rows
@@ -623,7 +464,7 @@ def hidden_rows(found: Diagnosis, problem: str, assumed: float | None = None) ->
     Parameters
     ----------
     found : Diagnosis
-    problem : {"newsvendor", "pricing", "replacement"}
+    problem : {"", "newsvendor", "pricing", "replacement"}
     assumed : float, optional
         Share of rows that somebody assumes to hide something, whatever was found.
 
@@ -633,7 +474,7 @@ def hidden_rows(found: Diagnosis, problem: str, assumed: float | None = None) ->
         The share of rows that hide something, for a card, and a sentence; both empty where the
         diagnosis gives no share.
     """
-    labels = PROBLEMS[problem]
+    labels = _labels(problem)
     hide, share, ends = labels.hide, found.share_censored, found.share_range
     if assumed is not None:
         return percent(assumed), f"{percent(assumed)} of the rows {hide}, as you assumed."
@@ -679,24 +520,13 @@ def followed(found: Diagnosis, problem: str) -> str:
     return f"{decisions} follow the least share that fits, {least}."
 
 
-def _planner_hidden(found: Diagnosis, plan: Any) -> str:
-    _, said = hidden_rows(found, plan.problem)
-    estimated = not found.share_is_seen
-    if not said or (estimated and (found.share_given is not None or found.identified == "no")):
-        return said
-    answer = "Yes" if found.share_censored else "No"
-    return f"{answer}: {said[0].lower()}{said[1:]}"
-
-
-def _planner_sure(found: Diagnosis, plan: Any) -> str:
-    decisions, observations = PROBLEMS[plan.problem].nouns, PROBLEMS[plan.problem].observations
+def _how_sure(found: Diagnosis, labels: Labels, formula: str) -> str:
+    decisions, observations = labels.nouns, labels.observations
     if found.share_given is not None:
         return f"As sure as you are of the rate; the {observations} do not prove it."
     if found.identified == "yes":
-        rule = getattr(getattr(plan.estimator_, "rule_", None), "order_rule_", None)
-        rule = getattr(rule, "rule_", None)
-        if rule is not None and rule.accepted:
-            return f"Sure. Past orders followed a rule, which gave it away: {rule.formula}."
+        if formula:
+            return f"Sure. Past orders followed a rule, which gave it away: {formula}."
         return f"Sure: all that fits these numbers leads to much the same {decisions}."
     if found.share_is_seen and found.identified is not None:
         return (
@@ -713,7 +543,7 @@ def _planner_sure(found: Diagnosis, plan: Any) -> str:
     return ""
 
 
-def _planner_decisions(found: Diagnosis, problem: str) -> str:
+def _decisions(found: Diagnosis, labels: Labels) -> str:
     decision, shift = found.decision, found.shift
     if decision is None:
         return ""
@@ -722,34 +552,31 @@ def _planner_decisions(found: Diagnosis, problem: str) -> str:
     said = f"They average {fixed(decision, decimals)}"
     if shift:
         way = "more" if shift > 0 else "less"
-        said += f", {fixed(abs(shift), decimals)} {way} than {PROBLEMS[problem].ignoring}"
+        said += f", {fixed(abs(shift), decimals)} {way} than {labels.ignoring}"
     elif shift is not None:
-        said += f", as {PROBLEMS[problem].ignoring}"
+        said += f", as {labels.ignoring}"
     low, high = (fixed(end, decimals) for end in ends)
     if low != high and found.identified != "yes":
         said += f"; anything from {low} to {high} may be right"
     return said + "."
 
 
-def _planner_worth(found: Diagnosis) -> str:
-    if not found.stake:
-        return ""
-    sure = "" if found.identified == "yes" else ", if what was assumed is right"
-    total = number(found.stake * found.n_rows)
-    return f"About {number(found.stake)} for each row, {total} in all{sure}."
+def if_wrong(found: Diagnosis, problem: str = "") -> str:
+    """Say what the decisions may cost if another candidate model is true, and what would cost less.
 
-
-def _planner_if_wrong(found: Diagnosis, problem: str) -> str:
+    Empty where the data can tell.
+    """
     told = found.ambiguity
     if told is None:
         return ""
-    followed, lost, digits, places = largest_loss(told)
+    digits = decimals_for(told.minimax_regret.worst or told.least_censoring.worst, 2)
+    apart = told.decision_range[1] - told.decision_range[0]
+    places = decimals_for(apart or told.least_censoring.decision, 3)
+    followed: Choice = getattr(told, told.followed)
+    lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
     if told.followed == "minimax_regret":
-        return (
-            f"{lost[0].upper()}{lost[1:]}, whatever is true (when_unidentified='minimax_regret')."
-        )
-    rate = followed.worst_rate
-    labels = PROBLEMS[problem]
+        return f"{capital(lost)}, whatever is true (when_unidentified='minimax_regret')."
+    rate, labels = followed.worst_rate, _labels(problem)
     case = f"{percent(rate)} of the rows {labels.hide}" if rate else "nothing is hidden"
     return (
         f"If {case}, {lost}. With when_unidentified='minimax_regret' {labels.nouns} average "
@@ -758,7 +585,8 @@ def _planner_if_wrong(found: Diagnosis, problem: str) -> str:
     )
 
 
-def _planner_next(found: Diagnosis, plan: Any, *, costs_given: bool) -> str:
+def next_step(found: Diagnosis, plan: Any, *, costs_given: bool) -> str:
+    """Say what a planner should do with a diagnosis."""
     costs = "" if costs_given else "put your own costs in place of 1 and 1, "
     nouns = PROBLEMS[plan.problem].nouns
     use = f"Use these {nouns}: {costs}learn them with unmet fit, then run unmet decide."

@@ -156,7 +156,7 @@ def diagnose(
 
     Without costs, a unit too little and a unit too much are taken to cost 1 each.
     """
-    from unmet.censoring.text import summarise
+    from unmet.censoring.text import statistics, summarise
     from unmet.planning.plan_options import fit_command
 
     till = till_file(words)
@@ -197,8 +197,8 @@ def diagnose(
             typer.echo(as_options(f"{fitted.n_rows_:,} rows of {table.name}\n{said}"))
         if one_age:
             typer.echo(f"\n{one_age}")
-        elif words["details"] or not said:
-            typer.echo(f"\n{found}" if said else str(found))
+        elif words["details"] and found is not None:
+            typer.echo("\n".join(["", *statistics(found)]))
         if by_hours is not None:
             typer.echo(f"\n{by_hours.describe()}\n{surest(by_hours)}")
         remark((*notes, *fitted.notes_))

@@ -212,7 +212,7 @@ def _decision(data: Mapping[str, Any]) -> dict[str, Any]:
         shown["cost_figure"] = _figure(chart, finding, how)
         shown["methods"] = _methods_table(data["comparison"], labels)
     if found is not None:
-        shown |= _statistics(found, labels)
+        shown |= _statistics(found, labels, data["problem"])
     return shown
 
 
@@ -348,9 +348,10 @@ def _methods_table(comparison: Comparison, labels: Labels) -> tables.Columns:
     ]
 
 
-def _statistics(found: Any, labels: Labels) -> dict[str, Any]:
+def _statistics(found: Any, labels: Labels, problem: str) -> dict[str, Any]:
     """Quantiles of a typical row, the candidates, and the ways to decide where several are left."""
-    shown: dict[str, Any] = {"answers": answers(found), "quantile_figure": None, "choices": None}
+    shown: dict[str, Any] = {"answers": answers(found, problem)}
+    shown |= {"quantile_figure": None, "choices": None}
     plot = found.quantiles
     if plot is not None:
         finding = sentences.quantiles_finding(plot, labels)

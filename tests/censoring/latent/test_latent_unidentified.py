@@ -326,11 +326,7 @@ def test_a_planner_reads_what_being_wrong_costs(rules):
     told = rules["least_censoring"].diagnosis_.ambiguity
     assert "If that is wrong?" in said["least_censoring"]
     flat = {name: " ".join(text.split()) for name, text in said.items()}
-    assert (
-        f"averages {told.minimax_regret.decision:.1f} and costs at most" in flat["least_censoring"]
-    )
+    assert f"decisions average {told.minimax_regret.decision:.1f}" in flat["least_censoring"]
     assert f"{told.least_censoring.worst:.1f} more than it has to" in flat["least_censoring"]
-    assert "The decision of minimax regret is followed" in flat["minimax_regret"]
-    assert "follows the least regret over all" in flat["minimax_regret"]
-    assert "follows the least expected cost over all" in flat["expected_cost"]
+    assert "more than it has to, whatever is true" in flat["minimax_regret"]
     assert all(len(line) <= 88 for text in said.values() for line in text.splitlines())
