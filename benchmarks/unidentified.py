@@ -128,7 +128,7 @@ def decided(
     cost = Newsvendor.at_level(level)
     rule.when_unidentified = "least_censoring"
     verdict = rule.diagnosis_for(cost).identified
-    if rule.model_.one_left or verdict == "yes":
+    if rule.model_.data.known or verdict == "yes":
         return {"verdict": verdict}
     if known_distribution:
         best = cost.cost(test.optimum(level), test.demand).mean()

@@ -111,24 +111,6 @@ def test_a_hundred_audited_rows_close_the_gap_of_the_printed_store(level, least)
     assert gap(_store_audit(100), level, flags=False) > least
 
 
-def test_a_shift_may_grow_with_the_decision():
-    generator = np.random.default_rng(1)
-    X = generator.uniform(1, 10, size=(3000, 1))
-    demand = X[:, 0] * generator.normal(10, 3, size=3000)
-    s = np.minimum(demand, 10 * X[:, 0])
-    rows = slice(0, 500)
-    audits = {
-        form: AuditedBand(X[rows], s[rows], demand[rows], form=form) for form in ("shift", "linear")
-    }
-    models = {form: LinearDecision(COST, band=rule).fit(X, s) for form, rule in audits.items()}
-    ideal = Newsvendor(3, 1).cost(X[:, 0] * (10 + 3 * 0.6745), demand).mean()
-    paid = {form: _realised(model, X[500:], demand[500:]) for form, model in models.items()}
-    assert paid["linear"] < 1.01 * ideal < 1.03 * ideal < paid["shift"]
-    shift = models["linear"].band_.low
-    assert np.corrcoef(shift, X[:, 0])[0, 1] > 0.99
-    assert models["linear"].band_rule_.shift_ == pytest.approx(shift[rows].mean())
-
-
 def test_too_few_rows_are_warned_about():
     X, s, _ = _data()
     cost = Newsvendor(underage=19, overage=1)
@@ -139,8 +121,6 @@ def test_too_few_rows_are_warned_about():
     assert rule.diagnosis_.identified == "weakly"
     assert "standard error about" in rule.diagnosis_.notes[-1]
     assert _audit(101).fit(cost, X, s).diagnosis_.identified == "yes"
-    with pytest.warns(UserWarning, match="at least 10 should"):
-        _audit(101, form="linear").fit(cost, X, s)
 
 
 def test_weights_of_the_audit_are_repeats():
@@ -188,8 +168,6 @@ def test_a_cost_without_slopes_is_audited_too():
     assert model.band_rule_.shift_ == pytest.approx(missing, rel=1e-4)
     with pytest.raises(Unsupported, match="SquaredError has no slopes: give the rule to a model"):
         _audit().fit(SquaredError(), X, s)
-    with pytest.raises(Unsupported, match="'linear' of AuditedBand needs a cost with slopes"):
-        LinearDecision(SquaredError(), band=_audit(form="linear")).fit(X, s)
 
 
 def test_best_shift_of_a_cost_that_jumps():
@@ -206,7 +184,6 @@ def test_best_shift_of_a_cost_that_jumps():
 @pytest.mark.parametrize(
     ("sentence", "rule"),
     [
-        ("form must be 'shift' or 'linear', got 'cubic'", lambda: _audit(form="cubic")),
         ("max_refits must be a whole number of at least 1, got 0", lambda: _audit(max_refits=0)),
         (
             "X of AuditedBand must have 2 columns, as the X of fit, got 1",

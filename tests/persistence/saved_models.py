@@ -105,7 +105,7 @@ MADE = {
     "searched": _linear(SearchedBand(n_folds=2, n_trials=5, random_state=0)),
     "audited": _linear(AuditedBand(X[:90], SALES[:90], DEMAND[:90])),
     "audited table": _linear(
-        AuditedBand(TABLE[["a", "b", "c"]][:90], SALES[:90], pd.Series(DEMAND[:90]), form="linear")
+        AuditedBand(TABLE[["a", "b", "c"]][:90], SALES[:90], pd.Series(DEMAND[:90]))
     ),
     "latent": _linear(_latent(families=("normal", "gumbel"))),
     "latent student": _linear(_latent(families="student")),

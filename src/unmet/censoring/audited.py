@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from unmet.arrays import Array, Band, Features, Numbers, common_rows
+from unmet.arrays import Array, Band, Features, common_rows
 from unmet.censoring.model import Diagnosis
 from unmet.censoring.rule import TrainingRule
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost
-from unmet.errors import InvalidInput, Unsupported
+from unmet.errors import InvalidInput
 from unmet.rows import Rows, read_column, read_features, read_weights
 from unmet.solvers.exact.direct import best_intercept
-from unmet.solvers.exact.solve import solve_exact
-from unmet.solvers.problem import HingeProblem
-from unmet.validation import OneOf, WholeNumber, read_parameters
-
-Form: TypeAlias = Literal["shift", "linear"]
-
-_PARAMETERS = {"form": OneOf("shift", "linear"), "max_refits": WholeNumber(1)}
+from unmet.validation import WholeNumber
 
 
 class AuditedBand(TrainingRule):
@@ -46,9 +40,6 @@ class AuditedBand(TrainingRule):
         Observations of the audited rows: only to say how many of them were censored.
     truth : array-like of shape (n_audited,)
         What was counted; no less than the observation.
-    form : {"shift", "linear"}, default="shift"
-        One ε for all rows, or one that is linear in the decision that ignores censoring, where
-        rows with large decisions hide more; that takes about twice as many audited rows.
     sample_weight : array-like of shape (n_audited,), optional
     underage, overage : float or array-like of shape (n_audited,), optional
         Costs of the audited rows; needed if those of the other rows are given one per row.
@@ -58,7 +49,7 @@ class AuditedBand(TrainingRule):
     Attributes
     ----------
     shift_ : float
-        ε; for the linear form its mean over the audited rows.
+        ε.
     n_refits_ : int
         Fits of the model.
 
@@ -83,7 +74,6 @@ class AuditedBand(TrainingRule):
         s: Any,
         truth: Any,
         *,
-        form: Form = "shift",
         sample_weight: ArrayLike | None = None,
         underage: ArrayLike | None = None,
         overage: ArrayLike | None = None,
@@ -92,7 +82,6 @@ class AuditedBand(TrainingRule):
         self.X = X
         self.s = s
         self.truth = truth
-        self.form = form
         self.sample_weight = sample_weight
         self.underage = underage
         self.overage = overage
@@ -109,13 +98,11 @@ class AuditedBand(TrainingRule):
         return state
 
     def _fit(self, rows: Rows, estimator: Any) -> Diagnosis:
-        read_parameters(_PARAMETERS, self)
+        WholeNumber(1)("max_refits", self.max_refits)
         self._audit, self._seen = self._read_audit(rows.cost)
         found = self._learn(rows, estimator)
-        self.n_refits_ = found["n_refits"]
-        share, shift = self._audit.weight / self._audit.n_rows, self._shift(found, self._audit)
-        self.shift_ = shift if isinstance(shift, float) else float(share @ shift)
-        return self._diagnosis(self._evaluated(rows.cost), share, found["error"])
+        self.n_refits_, self.shift_ = found["n_refits"], found["shift"]
+        return self._diagnosis(self._evaluated(rows.cost), found["error"])
 
     def _read_audit(self, cost: Cost) -> tuple[Rows, Array | None]:
         """Read what the constructor was given: rows whose observation is the truth, and sales."""
@@ -154,39 +141,21 @@ class AuditedBand(TrainingRule):
             )
         return own
 
-    def _shift(self, found: dict[str, Any], rows: Rows) -> Numbers:
-        """Give ε = intercept + slope · decision, not below 0: a number, or one per row."""
-        if not found["slope"]:
-            return max(float(found["intercept"]), 0.0)
-        decision = found["base"].predict(rows.features)
-        return np.asarray(np.maximum(found["intercept"] + found["slope"] * decision, 0.0))
-
     def _band(self, features: Features, cost: Cost) -> Band:
-        rows = Rows(features, np.empty(features.shape[0]), cost)
-        shift = self._shift(self._found(cost), rows)
+        shift = self._found(cost)["shift"]
         return Band(low=shift, high=shift)
 
     def _search(self, cost: Cost) -> dict[str, Any]:
         """Search for one cost: keep the best shift of a model that follows it, else refit."""
         rows, audit = replace(self._rows, cost=cost), self._audit
         truth, share = audit.observation, audit.weight / audit.n_rows
-        evaluated, base = self._evaluated(cost), self._train(rows)
-        before = np.asarray(base.predict(audit.features))
-        found = {"base": base, "intercept": 0.0, "slope": 0.0, "error": "", "n_refits": 1}
+        evaluated = self._evaluated(cost)
+        before = np.asarray(self._train(rows).predict(audit.features))
+        shift = cheapest_shift(evaluated, before, truth, share)
+        found = {"shift": shift, "error": "", "n_refits": 1}
         if isinstance(evaluated, PiecewiseLinearCost):
             error = standard_error(truth - before, share, level_of_all(evaluated, share))
             found["error"] = f" (standard error about {error:.3g})"
-        if self.form == "linear":
-            if not isinstance(evaluated, HingeCost):
-                raise Unsupported(
-                    "The form 'linear' of AuditedBand needs a cost with slopes, such as "
-                    f"Newsvendor, got {type(evaluated).__name__}: use the form 'shift'."
-                )
-            kinks = evaluated.kinks(truth - before, None, share)
-            line = solve_exact(HingeProblem(np.ascontiguousarray(before[:, None]), kinks))
-            return {**found, "intercept": line.intercept, "slope": float(line.coefficients[0])}
-        shift = cheapest_shift(evaluated, before, truth, share)
-        found["intercept"] = shift
         if self._estimator is None or not shift:
             return found
         decided = {0.0: before}
@@ -207,16 +176,16 @@ class AuditedBand(TrainingRule):
             minimize_scalar(paid, bounds=(0.0, upper), method="bounded", options={"maxiter": left})
             tried = {amount: paid(amount) for amount in decided}
         best = min(tried, key=lambda amount: (tried[amount], amount))
-        return {**found, "intercept": best, "n_refits": len(tried)}
+        return {**found, "shift": best, "n_refits": len(tried)}
 
-    def _diagnosis(self, cost: Cost, share: Array, error: str) -> Diagnosis:
+    def _diagnosis(self, cost: Cost, error: str) -> Diagnosis:
         n_rows = self._audit.n_rows
+        share = self._audit.weight / n_rows
         notes = [f"ε is {self.shift_:.4g}, from {n_rows} audited rows{error}."]
         if not self.shift_:
             notes.append("On the audited rows no shift costs less than ignoring censoring.")
-        # rows to be expected beyond the best shift, on its emptier side: five per parameter of ε
-        needed = 10 if self.form == "linear" else 5
-        level = level_of_all(cost, share)
+        # rows to be expected beyond the best shift, on its emptier side
+        needed, level = 5, level_of_all(cost, share)
         beyond = min(level, 1.0 - level) / float(share @ share)
         hidden = None
         if self._seen is not None:

@@ -325,7 +325,8 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, for JSON; the curves are computed if they were not yet."""
-        plain = {name: getattr(self, name) for name in _PLAIN}
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        del plain["profile"], plain["choices"]
         plain["candidates"] = [asdict(each) for each in self.candidates]
         plain["notes"] = list(self.notes)
         plain["robustness_checks"] = [asdict(each) for each in self.robustness_checks]
@@ -352,22 +353,6 @@ class Diagnosis:
         from unmet.censoring.plots import draw
 
         return draw(self)
-
-
-_PLAIN = (
-    "rule",
-    "n_rows",
-    "share_censored",
-    "share_is_seen",
-    "identified",
-    "shift",
-    "shift_range",
-    "decision",
-    "stake",
-    "stake_range",
-    "share_range",
-    "share_given",
-)
 
 
 def _crossings(rate: Any, fit: Any) -> tuple[float, float]:

@@ -221,7 +221,7 @@ class LatentBand(BandRule):
     @property
     def _one(self) -> bool:
         """Whether one candidate model decides."""
-        return self.when_unidentified == "least_censoring" or self.model_.one_left
+        return self.when_unidentified == "least_censoring" or self.model_.data.known
 
     @arithmetic()
     def _band(self, features: Features, cost: Cost) -> Band:
@@ -353,7 +353,7 @@ class LatentBand(BandRule):
             In units of the cost.
         """
         features, used = self._read(X, cost, None, None)
-        if self.model_.one_left:
+        if self.model_.data.known:
             raise Unsupported(
                 "certificate is for rows of which nobody knows whether they are censored: flags, "
                 "stock or limits leave one candidate model."
@@ -393,7 +393,7 @@ class LatentBand(BandRule):
     def band_range(self, X: Any, *, cost: Cost | None = None) -> tuple[Band, Band]:
         """Bands of both ends of the range of sell-out rates; twice the same without a range."""
         band, rate = self.band(X, cost=cost), self.model_.rate
-        if rate is None or rate.low == rate.high or self.model_.one_left:
+        if rate is None or rate.low == rate.high or self.model_.data.known:
             return band, band
         return self.band_at(X, rate.low, cost=cost), self.band_at(X, rate.high, cost=cost)
 

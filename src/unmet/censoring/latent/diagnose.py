@@ -19,8 +19,10 @@ from unmet.censoring.latent.unidentified import (
     more_than_one,
 )
 from unmet.censoring.model import (
+    Ambiguity,
     Candidate,
     Choice,
+    Choices,
     Diagnosis,
     Identified,
     QuantilePlot,
@@ -87,14 +89,28 @@ def diagnose(
         identified = "weakly"  # what is hidden is known to be hidden
     if identified != "yes" and not model.interval_censored:
         more.append(_REMEDY.format(dates="" if model.order_rule is not None else "dates (time=), "))
-    diagnosis = Diagnosis(
+    decision = model.mean(truth if model.hides(chosen) else seen)
+    choices: Choices | Ambiguity | None = None
+    if more_than_one(model, identified):
+        choices = partial(compare_choices, model, rows, when)
+        if when != "least_censoring":
+            choices = told = compare_choices(model, rows, when)
+            followed: Choice = getattr(told, when)
+            shift += followed.decision - told.least_censoring.decision
+            decision = followed.decision
+    given = None if model.data.known else model.rate
+    if given is not None and given.low < given.high:
+        fits = [at_rate(model, each) for each in given]
+        ends = [float(np.mean(model.shifts(each, features, cost))) for each in fits]
+        low, high = min(*ends, shift), max(*ends, shift)
+    return Diagnosis(
         rule="LatentBand",
         n_rows=model.n_rows,
         share_censored=chosen.share,
         identified=identified,
         shift=shift,
         shift_range=(low, high),
-        decision=model.mean(truth if model.hides(chosen) else seen),
+        decision=decision,
         stake=stakes[0],
         stake_range=(min(stakes), max(stakes)),
         candidates=tuple(_candidate(model, each, found[id(each)]) for each in distinct.values()),
@@ -102,34 +118,11 @@ def diagnose(
         notes=(*model.notes, *more),
         share_is_seen=model.data.known,
         share_range=model.share_range,
+        share_given=None if given is None else (given.low, given.high),
         robustness_checks=model.checks,
         profile=None if model.interval_censored else partial(sensitivity, model, rows),
+        choices=choices,
     )
-    return _with_choices(model, diagnosis, rows, when)
-
-
-def _with_choices(
-    model: FittedModel, found: Diagnosis, rows: Rows, when: WhenUnidentified
-) -> Diagnosis:
-    """Add what may be decided where candidates are left, and which of it is followed."""
-    if more_than_one(model, found.identified):
-        if when == "least_censoring":
-            found = replace(found, choices=partial(compare_choices, model, rows, when))
-        else:
-            told = compare_choices(model, rows, when)
-            followed: Choice = getattr(told, when)
-            assert found.shift is not None
-            shift = followed.decision - (told.least_censoring.decision - found.shift)
-            found = replace(found, decision=followed.decision, shift=shift, choices=told)
-    if model.rate is None or model.one_left:
-        return found
-    found = replace(found, share_given=(model.rate.low, model.rate.high))
-    if model.rate.low == model.rate.high:
-        return found
-    fits = [at_rate(model, rate) for rate in model.rate]
-    ends = [float(np.mean(model.shifts(each, rows.features, rows.cost))) for each in fits]
-    assert found.shift is not None
-    return replace(found, shift_range=(min(*ends, found.shift), max(*ends, found.shift)))
 
 
 def _by_shape(model: FittedModel, identified: Identified) -> tuple[Identified, list[str]]:

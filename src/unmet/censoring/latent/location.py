@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -20,8 +21,9 @@ from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Features
 from unmet.censoring.latent.families import NORMAL, ratio
-from unmet.censoring.latent.likelihood import ScaleName
-from unmet.censoring.latent.selection import behind
+from unmet.censoring.latent.likelihood import Problem, ScaleName, maximise, row_likelihood
+from unmet.censoring.latent.observed import Observed
+from unmet.censoring.latent.selection import WORTH, behind, first_start
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
 
@@ -232,19 +234,18 @@ def find_location(
         notes.append("Predictions of the regressor given as location stand for the features.")
         return _given(sample, setting, seed)
     n_rows, n_columns = sample.features.shape
-    # fewer rows cannot tell a bend from noise, trees need every number of a sparse table, and a
-    # limit of the truth is nothing to grow them on
+    # fewer rows cannot tell a bend from noise, and trees need every number of a sparse table
     if not looks_for_bends(setting, estimator) or n_rows < 150 or n_rows * n_columns > 100_000_000:
-        return None
-    if sample.limits is not None:
         return None
     known = None if censored is None or np.isnan(censored).any() else censored == 1
     with one_thread():
-        location = _grown(sample, seed, known)
+        limited = sample.limits is not None
+        location = _grown_on_limits(sample, seed) if limited else _grown(sample, seed, known)
     if location is not None:
+        less = f", {location.gain:.0%} of its squared error less" if location.gain else ""
         notes.append(
             "Boosted trees stand for the features: they explain rows held out better than a "
-            f"plane, {location.gain:.0%} of its squared error less."
+            f"plane{less}."
         )
     return location
 
@@ -326,6 +327,52 @@ def _given(sample: Rows, regressor: Any, seed: int) -> Location:
             f"'trees' or None, got {regressor!r}: {why}."
         ) from error
     return Location([fitted], [np.asarray(found, dtype=float)])
+
+
+def _grown_on_limits(sample: Rows, seed: int) -> Location | None:
+    """Trees that follow a truth of which only limits are known, if these explain rows better.
+
+    Trees cannot be grown on observations here, for a price that was asked is no truth. They are
+    grown on what a normal distribution makes of the limits, step by step: with ℓ the
+    log-probability of a row's limits, each step fits the working response location − ℓ'/ℓ'' with
+    weight −ℓ''.
+    """
+    from sklearn.model_selection import KFold
+
+    features, weight, observed = dense(sample.features), sample.weight, Observed.of(sample)
+    folds = list(KFold(4, shuffle=True, random_state=seed).split(weight))
+
+    def normal(columns: Array) -> tuple[Array, float, Array, Problem]:
+        """Location, scale and scores of the rows by the likeliest normal distribution."""
+        _, basis = LocationBasis.learn(replace(sample, features=columns), None, seed, shrinks=True)
+        none = {"constant": np.empty((weight.size, 0))}
+        rows = Observed(**{**vars(observed), "basis": basis, "scale_bases": none})
+        problem = rows.problem(rows.model(NORMAL))
+        parameters, _ = maximise(problem, first_start(problem))
+        _, location, log_scale = problem.residual(parameters)
+        return location, float(np.exp(log_scale[0])), problem.values(parameters), problem
+
+    location, scale, straight, problem = normal(features)
+    for _ in range(2):
+        u, step, logs = (
+            (problem.point - location) / scale,
+            1e-4,
+            np.full(weight.size, np.log(scale)),
+        )
+        less, slope, more = (
+            row_likelihood(NORMAL, 0.0, None, at, logs, problem.kind, problem.width)[1]
+            for at in (u - step, u, u + step)
+        )
+        curvature = np.clip((less - more) / (2.0 * step), 0.05, 1.0)
+        counts = weight * curvature / np.average(curvature, weights=weight)
+        response = location - scale * slope / curvature
+        grown, held_out, _ = grow(features, response, counts, folds, seed, most=200)
+        location, scale, bent, problem = normal(held_out[:, None])
+    gain, error = behind(bent, straight, weight)
+    # the plane has seen the rows that it is scored on, and is favoured by that
+    if gain <= 3.0 * error or gain * weight.size <= WORTH:
+        return None
+    return Location([grown], [held_out])
 
 
 def dense(features: Features) -> Array:

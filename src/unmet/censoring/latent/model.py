@@ -123,19 +123,9 @@ class FittedModel(CensoringModel):
     # --- What is known.
 
     @property
-    def rowless(self) -> bool:
-        """Whether the training rows are gone, as in a model that was loaded."""
-        return not self.data.n_rows
-
-    @property
     def interval_censored(self) -> bool:
         """Whether limits of the truth were given that say more than flags."""
         return self.data.limits is not None
-
-    @property
-    def one_left(self) -> bool:
-        """Whether flags, stock or limits leave one candidate model."""
-        return self.data.known
 
     @property
     def any_distribution(self) -> bool:
@@ -154,12 +144,6 @@ class FittedModel(CensoringModel):
         if imposed or (self.members and self.data.rate is not None):
             return SelloutProfile.of(fitted.share)
         return None
-
-    def together(self, fitted: FittedCandidate) -> tuple[list[FittedCandidate], Array]:
-        """Distributions and weights that predict for a candidate model, such as its stack's."""
-        if self.members and self.members[0].model == fitted.model:
-            return self.members, self.weights
-        return [fitted], np.ones(1)
 
     # --- What a censoring model says.
 
@@ -238,7 +222,7 @@ class FittedModel(CensoringModel):
         """
         if level in self.lines:
             return self.lines[level]
-        if self.rowless:
+        if not self.data.n_rows:
             known = sorted(self.lines)
             place = min(max(int(np.searchsorted(known, level)), 1), len(known) - 1)
             low, high, here = special.ndtri([known[place - 1], known[place], level])
@@ -308,7 +292,7 @@ class FittedModel(CensoringModel):
         usual sell-out rate, and linear quantiles of the observations at the usual levels. For a
         level or a rate between two usual ones the answer then lies between theirs.
         """
-        if self.rowless:
+        if not self.data.n_rows:
             return dict(vars(self))
         nothing = np.empty(0)
 
@@ -352,7 +336,9 @@ class RowDistribution:
     ) -> None:
         self.basis, self._model, self._fitted = basis, model, fitted
         self._profile, self._floor = model.profile_of(fitted), model.data.floor
-        members, self._weights = model.together(fitted)
+        members, self._weights = [fitted], np.ones(1)
+        if model.members and model.members[0].model == fitted.model:  # which stands for its stack
+            members, self._weights = model.members, model.weights
         self._order, self._members = order, []
         for each in members:
             columns = basis

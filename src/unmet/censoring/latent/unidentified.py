@@ -82,7 +82,7 @@ def at_rate(model: FittedModel, rate: float, *, by_shape: bool = False) -> Fitte
         return replace(chosen, share=rate, likelihood=chosen.likelihood - model.n_rows * fall)
     if model.members or (model.any_distribution and not by_shape):
         return replace(chosen, share=rate)
-    if rate not in model.imposed and not model.rowless:
+    if rate not in model.imposed and model.data.n_rows:
         model.imposed[rate] = _fit_at_rate(model, rate)
     if rate in model.imposed:
         return model.imposed[rate]
@@ -126,7 +126,7 @@ def _fit_at_rate(model: FittedModel, rate: float) -> FittedCandidate:
 
 def more_than_one(model: FittedModel, identified: Identified | None) -> bool:
     """Whether more than the chosen model counts, by a verdict on the data."""
-    if model.one_left:
+    if model.data.known:
         return False
     range_given = model.rate is not None and model.rate.low < model.rate.high
     return range_given or identified != "yes"
