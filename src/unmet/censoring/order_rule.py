@@ -39,7 +39,6 @@ from math import ceil, exp, isnan, log, sqrt
 from numbers import Real
 from typing import Any, Literal, Self, TypeAlias
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammainc, gammaln, logit, xlogy
@@ -47,7 +46,7 @@ from scipy.stats import binom, poisson
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from unmet.arrays import Array, Numbers, read_array, refuse
+from unmet.arrays import Array, Numbers, read_array, read_entries, refuse
 from unmet.errors import InvalidInput
 from unmet.rows import read_column, read_weights
 from unmet.validation import Number, OneOf, WholeNumber, is_missing, read_parameters, refusal
@@ -469,10 +468,15 @@ class Histories:
             raise InvalidInput(
                 "time must be given to find an order rule, one date per row, got None."
             )
-        day = _read_days(_entries("time", time, values.size))
+        day = _read_days(read_entries("time", time, values.size))
         code, self.labels = np.zeros(values.size, dtype=np.intp), [None]
         if series is not None:
-            code, self.labels = _read_labels(_entries("series", series, values.size).tolist())
+            places: dict[Any, int] = {}
+            entries = read_entries("series", series, values.size).tolist()
+            code = np.array([places.setdefault(each, len(places)) for each in entries])
+            self.labels = list(places)
+            if any(map(is_missing, places)):
+                raise InvalidInput("series must not be missing, got a row without a label.")
         weight = read_weights(sample_weight, values.size)
         self.given = np.lexsort((day, code))
         self.s, self.series, day = values[self.given], code[self.given], day[self.given]
@@ -549,63 +553,25 @@ class Histories:
         return moves
 
 
-def _entries(name: str, value: Any, n_rows: int) -> NDArray[Any]:
-    """One-dimensional array of whatever a column holds; dates and mixed labels stay objects."""
-    if nw.dependencies.is_into_series(value):
-        column = nw.from_native(value, series_only=True)
-        if getattr(column.dtype, "time_zone", None) is not None:
-            column = column.dt.replace_time_zone(None)
-        array = np.asarray(column.to_numpy())
-    elif isinstance(value, list | tuple):
-        array = np.fromiter(value, dtype=object, count=len(value))
-    else:
-        array = np.asarray(value)
-    if array.shape != (n_rows,):
-        raise InvalidInput(
-            f"{name} must have one entry per row of s, got shape {array.shape} for {n_rows} rows."
-        )
-    return array
-
-
 def _read_days(column: NDArray[Any]) -> Places:
     """Day numbers; a time of day is dropped, in the zone it is written in."""
-    sentence = f"time must hold dates or whole day numbers, got {column[0]!r:.40} in row 0"
     if column.dtype.kind == "O" and all(isinstance(entry, Real) for entry in column):
         column = column.astype(np.float64)
+    whole = np.ones(column.size, dtype=np.bool_)
     if column.dtype.kind in "iuf":
-        whole = (np.abs(column) < 2**53) & (column == np.round(column))  # NaN is neither
-        if not whole.all():
-            row = int(np.argmin(whole))
-            raise InvalidInput(
-                f"time must hold dates or whole day numbers, got {column[row]} in row {row}."
-            )
-        return column.astype(np.intp)
-    try:
+        days, whole = column, (np.abs(column) < 2**53) & (column == np.round(column))
+    else:
         dates = [each.date() if isinstance(each, datetime) else each for each in column]
-        days = np.array(dates if column.dtype.kind == "O" else column, dtype="datetime64[D]")
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{sentence}.") from None
-    if np.isnat(days).any():
-        raise InvalidInput(f"time must not be missing, got none in row {np.isnat(days).argmax()}.")
+        try:
+            days = np.array(dates if column.dtype.kind == "O" else column, dtype="datetime64[D]")
+            whole = ~np.isnat(days)
+        except (TypeError, ValueError):
+            whole[0] = False
+    if not whole.all():
+        row = int(np.argmin(whole))
+        got = f"{column[row]!s:.40} in row {row}"
+        raise InvalidInput(f"time must hold dates or whole day numbers, got {got}.")
     return days.astype(np.intp)
-
-
-def _read_labels(entries: list[Any]) -> tuple[Places, list[Any]]:
-    """Code of every row and the label of every code, in the order of first appearance."""
-    places: dict[Any, int] = {}
-    try:
-        codes = [places.setdefault(entry, len(places)) for entry in entries]
-    except TypeError:
-        raise InvalidInput(
-            "series must hold labels such as text or numbers, "
-            f"got entries of type {type(entries[0]).__name__}."
-        ) from None
-    for label, code in places.items():
-        if is_missing(label):
-            raise InvalidInput(
-                f"series must not be missing, got {label} in row {codes.index(code)}."
-            )
-    return np.array(codes, dtype=np.intp), list(places)
 
 
 # --- From a rule's value to an order: lots.

@@ -136,11 +136,11 @@ class FittedModel(CensoringModel):
         """Whether something is hidden under one candidate model."""
         if self.profile_of(fitted) is not None:
             return fitted.share > 0.0
-        return self.data.known or not fitted.absent
+        return self.data.known or fitted.model.policy != "absent"
 
     def profile_of(self, fitted: FittedCandidate) -> SelloutProfile | None:
         """Give what a candidate model hides if it is fitted to observations; else None."""
-        imposed = self.any_distribution and fitted.absent and fitted.share > 0.0
+        imposed = self.any_distribution and fitted.model.policy == "absent" and fitted.share > 0.0
         if imposed or (self.members and self.data.rate is not None):
             return SelloutProfile.of(fitted.share)
         return None

@@ -162,7 +162,7 @@ def share_range(data: Observed, fitted: Sequence[FittedCandidate]) -> tuple[floa
     lows, highs = [], []
     for each in fitted:
         reach = 0.0
-        if not each.absent:
+        if each.model.policy != "absent":
             outer = data.problem(each.model).information(each.parameters)
             size = np.sqrt(np.maximum(np.diag(outer), 1e-12))
             scaled = outer / size[:, None] / size + 1e-6 * np.eye(size.size)

@@ -59,6 +59,8 @@ class FittedCandidate:
         Share of rows censored.
     likelihood : float
         Sum of the rows, with their weights.
+    information : float
+        The same less one per parameter (Akaike).
     held_out : ndarray of shape (n_rows,) or None
         The same from fits that had not seen the row; None if it was ruled out before.
     score : float
@@ -72,6 +74,7 @@ class FittedCandidate:
     rows: Array
     share: float
     likelihood: float
+    information: float
     held_out: Array | None = None
     score: float = np.nan
     behind: float = 0.0
@@ -88,17 +91,8 @@ class FittedCandidate:
         elif model.family.space == "counts" and orders is not None:
             _, location, log_scale = problem.residual(parameters)
             share = count_share(location, model.shape(parameters, log_scale), orders)
-        return cls(model, parameters, rows, share, float(data.weight @ rows))
-
-    @property
-    def absent(self) -> bool:
-        """Whether orders never bind."""
-        return self.model.policy == "absent"
-
-    @property
-    def information(self) -> float:
-        """Log-likelihood of all rows less one per parameter (Akaike)."""
-        return self.likelihood - self.parameters.size
+        likelihood = float(data.weight @ rows)
+        return cls(model, parameters, rows, share, likelihood, likelihood - parameters.size)
 
     @property
     def open(self) -> bool:
@@ -205,15 +199,22 @@ def explain(
     if part is not None:
         # of few rows for each parameter tails look lighter than they are: no question of shapes
         kept = promising(candidates, part.weight, shapes=False)
-        harmless = [each for each in candidates if each.absent]
+        harmless = [each for each in candidates if each.model.policy == "absent"]
         kept += promising(harmless, part.weight, shapes=False) if harmless else []
         distinct = {each.model: each for each in kept}.values()
         candidates = [run(data, each.model, [each.parameters]) for each in distinct]
-    polished = []
+    polished, sensible = [], []
     for each in promising(candidates, data.weight):  # climb on from where a first look stopped
         parameters, _ = maximise(data.problem(each.model), each.parameters, tolerance=1e-6)
-        polished.append(FittedCandidate.of(data, each.model, parameters))
-    kept = promising([each for each in polished if _sensible(each)] or polished, data.weight)
+        fitted = FittedCandidate.of(data, each.model, parameters)
+        polished.append(fitted)
+        # A level on top of the largest observation explains one row and nothing else; a mixture
+        # without its second part is the plain policy once more.
+        orders = fitted.model.orders(parameters)
+        binds = orders is None or LEAST_SHARE <= fitted.share <= 1 - LEAST_SHARE
+        empty = each.model.policy == "mixture" and orders is not None and orders[2] < LEAST_SHARE
+        sensible += [fitted] if binds and not empty else []
+    kept = promising(sensible or polished, data.weight)
     return rank([hold_out(data, each, folds) for each in kept], data.weight)
 
 
@@ -223,7 +224,19 @@ def _candidates(
     """Every family without orders; then with noisy ones, and the best with sometimes ample ones."""
     possible = data.rate is None and not data.known and not (data.kind == CENSORED).any()
     families = [each for each in families if possible or each.name != "skewed_left"]
-    looks = _without_orders(data, families, scale)
+    looks: list[FittedCandidate] = []
+    links: tuple[LinkName, ...] = ("additive", "multiplicative")
+    for family in families:
+        if family.space == "linear":
+            looks.append(run(data, data.model(family, "absent", scale)))
+            continue
+        # on the logarithmic scale with the better kind of location
+        pattern: ScaleName = scale if scale == "features" else "constant"
+        both = [run(data, data.model(family, "absent", pattern, link)) for link in links]
+        best = max(both, key=attrgetter("information"))
+        both = [each for each in both if each.information >= best.information - WORTH]
+        looks += both
+        links = tuple(each.model.link for each in both)
     if data.known:
         candidates = promising(looks, data.weight)
         if data.order_basis is not None:
@@ -247,27 +260,8 @@ def _candidates(
             candidates.append(run(data, mixture, [np.append(best.parameters, -1.0), usual]))
     # where nothing looks censored, nothing must be explained by a skew to the left
     others = [each for each in candidates if each.model.family.name != "skewed_left"]
-    if others and max(others, key=attrgetter("information")).absent:
+    if others and max(others, key=attrgetter("information")).model.policy == "absent":
         return others
-    return candidates
-
-
-def _without_orders(
-    data: Observed, families: Sequence[Family], scale: ScaleName
-) -> list[FittedCandidate]:
-    """Every family without orders; on the logarithmic scale with the better kind of location."""
-    candidates: list[FittedCandidate] = []
-    links: tuple[LinkName, ...] = ("additive", "multiplicative")
-    for family in families:
-        if family.space == "linear":
-            candidates.append(run(data, data.model(family, "absent", scale)))
-            continue
-        pattern: ScaleName = scale if scale == "features" else "constant"
-        both = [run(data, data.model(family, "absent", pattern, link)) for link in links]
-        best = max(each.information for each in both)
-        both = [each for each in both if each.information >= best - WORTH]
-        candidates += both
-        links = tuple(each.model.link for each in both)
     return candidates
 
 
@@ -285,18 +279,6 @@ def _scale_pattern(data: Observed, families: Sequence[Family]) -> ScaleName:
     return looks[best].model.scale if merits[best] > merits[0] + WORTH else "constant"
 
 
-def _sensible(fitted: FittedCandidate) -> bool:
-    """Whether orders bind now and then, and unlimited stock is not never.
-
-    A level on top of the largest observation explains one row and nothing else; a mixture without
-    its second part is the plain policy once more.
-    """
-    orders = fitted.model.orders(fitted.parameters)
-    binds = orders is None or LEAST_SHARE <= fitted.share <= 1 - LEAST_SHARE
-    empty = fitted.model.policy == "mixture" and orders is not None and orders[2] < LEAST_SHARE
-    return binds and not empty
-
-
 def promising(
     candidates: Sequence[FittedCandidate], weight: Array, *, shapes: bool = True
 ) -> list[FittedCandidate]:
@@ -311,10 +293,10 @@ def promising(
         _, error = behind(best.rows, each.rows, weight)
         if best.information - each.information <= HOPELESS * error * weight.size + WORTH:
             kept.append(each)
-    uncensored = [each for each in candidates if each.absent]
-    if uncensored and not any(each.absent for each in kept):
+    if not any(each.model.policy == "absent" for each in kept):
         # nobody leaves without the candidate model that does no harm
-        kept.append(max(uncensored, key=attrgetter("information")))
+        harmless = [each for each in candidates if each.model.policy == "absent"]
+        kept += sorted(harmless, key=attrgetter("information"))[-1:]
     return kept
 
 

@@ -113,7 +113,7 @@ def _fit_at_rate(model: FittedModel, rate: float) -> FittedCandidate:
         starts = [min(near, key=lambda each: abs(each.share - rate)).parameters]
     elif chosen.model == latent:
         starts = [chosen.parameters]
-    elif chosen.absent:  # the distribution that was found, with orders around it
+    elif chosen.model.policy == "absent":  # the distribution that was found, with orders around it
         starts = [np.append(chosen.parameters, [0.0, np.log(0.5)])]
     else:
         starts = None
