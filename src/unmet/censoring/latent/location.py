@@ -239,8 +239,10 @@ def find_location(
         return None
     known = None if censored is None or np.isnan(censored).any() else censored == 1
     with one_thread():
-        limited = sample.limits is not None
-        location = _grown_on_limits(sample, seed) if limited else _grown(sample, seed, known)
+        if sample.limits is None:
+            location = _grown(sample, seed, known)
+        else:
+            location = _grown_on_limits(sample, seed)
     if location is not None:
         less = f", {location.gain:.0%} of its squared error less" if location.gain else ""
         notes.append(
