@@ -72,7 +72,7 @@ class FittedModel:
             values,
             hidden,
             seen.first_day + datetime.timedelta(days=start * seen.step),
-            seen.step,
+            "day" if seen.step == 1 else "week",
             known=known,
         )
 

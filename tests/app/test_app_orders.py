@@ -118,15 +118,15 @@ def test_a_file_of_ones_own_and_its_text_stays_text():
     assert number(page, "Hidden demand") > 0
     assert "--sellout-rate 0.3" in page.code[0].value
     select(page, "Items: columns that tell them apart").set_value([]).run()
-    assert "one row a day" in page.error[0].value
-    assert "--" not in page.error[0].value.replace("\\", "")
+    assert not page.error
+    assert "rows were added up to" in texts(page)
 
 
 @pytest.mark.slow
 def test_what_is_known_of_coming_days_is_used():
     promoted = (pl.col("date").dt.day() % 3 == 0).cast(int).alias("promo")
     page = upload(sales_table().with_columns(promoted))
-    assert "promo is not used" in texts(page).replace("\\", "")
+    assert "Not used: promo" in texts(page).replace("\\", "")
     days = [datetime.date(2024, 3, 1) + datetime.timedelta(day) for day in range(7)]
     future = pl.DataFrame({"date": days}).with_columns(promoted).write_csv().encode()
     place = next(each for each in page.file_uploader if (each.key or "").endswith("-future"))

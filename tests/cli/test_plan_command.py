@@ -41,7 +41,7 @@ def test_a_table_becomes_a_sheet(folder, capsys):
         "to change it",
         "--sold-out",
         "Not used: returns (known only afterwards).",
-        "180 rows of 3 series, 2024-01-01 to 2024-02-29",
+        "180 rows of 3 series, a day each, 2024-01-01 to 2024-02-29",
         "9 orders from 2024-03-01 to 2024-03-03",
         "usual sales",
     ):
@@ -127,8 +127,14 @@ def test_a_report_and_a_file(folder, capsys):
         (["sales.csv", "--sales", "sale"], "sales must name columns of the table, got 'sale'"),
         (["sales.csv", "--series", "item,"], "Column names must not be empty, got 'item,'"),
         (["sales.csv", "--model", "magic"], "model must be 'auto', one of 'seasonal'"),
-        (["two.csv"], "sales must be one column, got 'north sold' and 'south sold', which look"),
-        (["repeated.csv"], "Each series must have one row a day, got 2024-01-01 several times"),
+        (
+            ["two.csv"],
+            "--sales must be one column, got 'north sold' (11, 2, 13) and 'south sold' (11",
+        ),
+        (
+            ["repeated.csv", "--duplicates", "error"],
+            "Each series must have one row a day, got 2024-01-01 several times",
+        ),
     ],
 )
 def test_wrong_uses_get_a_sentence_and_write_nothing(folder, capsys, words, sentence):

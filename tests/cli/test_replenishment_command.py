@@ -46,7 +46,7 @@ def test_one_order_for_each_series(folder, capsys):
     for part in (
         "to change it",
         "on hand           left",
-        "168 rows of 3 series, 2024-01-01 to 2024-02-25",
+        "168 rows of 3 series, a day each, 2024-01-01 to 2024-02-25",
         "units for 2 of 3 series.",
         "runs empty",
     ):

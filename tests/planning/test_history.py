@@ -38,7 +38,7 @@ def changed(panel, first, seed=9):
     hidden[:, first:] = 1 - np.nan_to_num(hidden[:, first:])
     observed[:, first + 1 :: 3] = np.nan
     return Panel(
-        observed, hidden, MONDAY, 1, panel.group, panel.static, panel.known, (), panel.price
+        observed, hidden, MONDAY, "day", panel.group, panel.static, panel.known, (), panel.price
     )
 
 

@@ -117,10 +117,10 @@ def test_flags_of_the_last_row_do_not_silence_all_others():
     demand = np.random.default_rng(0).poisson(6, (320, 40)).astype(float)
     flags = np.full(demand.shape, np.nan)
     flags[:, -1] = demand[:, -1] > 8
-    plain, told = (TrainingSet(Panel(demand, each, FIRST, 7), 3, 0) for each in (None, flags))
+    plain, told = (TrainingSet(Panel(demand, each, FIRST, "week"), 3, 0) for each in (None, flags))
     assert told.n_rows == plain.n_rows
     flags[:, -25:] = demand[:, -25:] > 8
-    most = TrainingSet(Panel(demand, flags, FIRST, 7), 3, 0)
+    most = TrainingSet(Panel(demand, flags, FIRST, "week"), 3, 0)
     assert set(most.day) == set(range(15, 40))
 
 

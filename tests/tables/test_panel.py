@@ -15,7 +15,7 @@ FIRST = datetime.date(2024, 3, 4)
 
 def table(n_days=28, items=("007", "07", "8"), **more):
     rows = [
-        (FIRST + datetime.timedelta(day), item, float((day * (place + 3)) % 7 + place))
+        (FIRST + datetime.timedelta(day), item, float((day * (place + 3)) % 7 + place + 1))
         for place, item in enumerate(items)
         for day in range(n_days)
     ]
@@ -73,23 +73,39 @@ def test_a_weekly_table():
         )
     )
     panel, _ = read(rows)
-    assert (panel.step, panel.n_days) == (7, 30)
+    assert (panel.period, panel.n_days) == ("week", 30)
     assert str(panel.date(np.array([30]))[0]) == str(FIRST + datetime.timedelta(210))
 
 
-@pytest.mark.parametrize(
-    ("every", "sentence"),
-    [
-        ("1mo", "date must be days or weeks, got months or longer in column 'date': give"),
-        ("1q", "got months or longer"),
-        ("1y", "got months or longer"),
-        ("10d", "got rows on 10% of them in column 'date': add up what belongs to the same week"),
-    ],
-)
-def test_other_periods_are_refused(every, sentence):
-    dates = pl.date_range(FIRST, FIRST.replace(year=FIRST.year + 5), every, eager=True)
-    with pytest.raises(InvalidInput, match=sentence):
-        read(pl.DataFrame({"date": dates, "sales": range(dates.len())}))
+@pytest.mark.parametrize(("every", "period"), [("1mo", "month"), ("1q", "quarter"), ("1y", "year")])
+@pytest.mark.parametrize("day", [1, 15, 31])
+def test_months_quarters_and_years(every, period, day):
+    first = datetime.date(2024, 1, day)
+    dates = pl.date_range(first, first.replace(year=2032), every, eager=True)
+    panel, _ = read(pl.DataFrame({"date": dates[:-3], "sales": range(dates.len() - 3)}))
+    assert (panel.period, panel.n_days) == (period, dates.len() - 3)
+    places = np.arange(dates.len())
+    assert panel.date(places).tolist() == dates.to_list()  # those to come as well
+    assert np.array_equal(panel.place(dates.to_numpy()), places)
+
+
+def test_business_days():
+    days = pl.date_range(FIRST, FIRST + datetime.timedelta(60), eager=True)
+    dates = days.filter(days.dt.weekday() <= 5)
+    panel, _ = read(pl.DataFrame({"date": dates, "sales": range(dates.len())}))
+    assert (panel.period, panel.unit, panel.cycle) == ("business day", "day", 5)
+    assert panel.n_days == dates.len()
+    coming = panel.date(np.arange(panel.n_days, panel.n_days + 5))
+    assert [each.weekday() for each in coming.tolist()] == [
+        (dates[-1].weekday() + ahead) % 5 for ahead in range(1, 6)
+    ]
+
+
+def test_rare_days_are_refused_or_added_up():
+    dates = pl.date_range(FIRST, FIRST.replace(year=FIRST.year + 1), "10d", eager=True)
+    rows = pl.DataFrame({"date": dates, "sales": range(dates.len())})
+    with pytest.raises(InvalidInput, match=r"rows on 10% of them in column 'date': add up .*week"):
+        read(rows)
 
 
 def test_flags_and_stock():
@@ -139,7 +155,7 @@ def test_known_columns_reach_into_the_future():
     assert notes == []
     panel, notes = read(rows, n_coming=2)
     assert dict(panel.known) == {}
-    assert "price, mood are not used, because nothing says what they will be" in notes[0]
+    assert "Not used: price, mood, because nothing says what they will be" in notes[0]
 
 
 def test_known_columns_by_series_and_a_new_item():

@@ -18,7 +18,8 @@ from unmet.censoring.text import capital, labels_for
 from unmet.errors import InvalidInput
 from unmet.planning import example
 from unmet.planning.example import EXAMPLE, Example
-from unmet.tables.reading import PARTS, TableFile, table_bytes
+from unmet.tables.dates import PARTS
+from unmet.tables.reading import TableFile, table_bytes
 
 if TYPE_CHECKING:
     import polars
@@ -141,8 +142,8 @@ class Asked:
         Columns, as labels of a plan.
     guess : Schema or None
         What `unmet plan` would guess; None where it would ask.
-    weeks : bool
-        Whether orders are for weeks.
+    unit : str
+        What orders are counted in: days, weeks, months or quarters.
     future : polars.DataFrame or None
         What is known of coming days.
     future_name : str or None
@@ -157,7 +158,7 @@ class Asked:
 
     labels: dict[str, Any]
     guess: Schema | None
-    weeks: bool
+    unit: str
     future: polars.DataFrame | None
     future_name: str | None
     key: str
@@ -173,11 +174,6 @@ class Asked:
         columns = {name: value for name, value in self.labels.items() if name != "country"}
         schema = Schema(**columns, on_hand=self.on_hand)
         return {"schema": schema, "country": self.labels["country"]}
-
-    @property
-    def unit(self) -> str:
-        """What orders are counted in: days or weeks."""
-        return "weeks" if self.weeks else "days"
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the file …")

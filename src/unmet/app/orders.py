@@ -27,11 +27,11 @@ from unmet.app.controls import (
 from unmet.app.planning import (
     QuickPlan,
     guess,
-    in_weeks,
     item_of,
     items,
     orders_name,
     plan_command,
+    unit_of,
 )
 from unmet.censoring.text import capital, order_labels, percent
 from unmet.charts import curve
@@ -196,8 +196,8 @@ def _columns(source: Source) -> Asked:
     usual = first if not doubt else None
     if left is not None:
         usual = _usual(source.key, table, left)
-    weeks = in_weeks(table, date)
-    return Asked(labels, usual, weeks, future, name, learned, left, coming, coming_name)
+    unit = unit_of(table, date)
+    return Asked(labels, usual, unit, future, name, learned, left, coming, coming_name)
 
 
 def _stock_that_lasts(
@@ -328,7 +328,7 @@ def _orders(plan: OrderPlan) -> str:
     import polars as pl
 
     st.subheader("Orders", anchor=False)
-    schema, labels = plan.schema_, order_labels("day" if plan.panel_.step == 1 else "week")
+    schema, labels = plan.schema_, order_labels(plan.panel_.unit)
     rows, find = _found(plan.order_table_, item_name(schema.series))
     if not rows.height:
         return find
@@ -360,7 +360,7 @@ def _item(plan: OrderPlan, find: str) -> None:
         options = kept[:_MAX_ITEMS]
         place = st.selectbox("Item", options, format_func=names.__getitem__, key="item")
     item, rows = item_of(plan, place)
-    labels = order_labels("day" if plan.panel_.step == 1 else "week")
+    labels = order_labels(plan.panel_.unit)
     chart(item_chart(item_parts(item, labels), labels), item_finding(item, labels))
     parts = rows.drop(schema.series)
     columns: dict[str, Any] = {schema.date: st.column_config.DateColumn(format="ddd D MMM")}

@@ -23,7 +23,9 @@ from unmet.planning import OrderPlan, Schema, infer_schema
 from unmet.planning.candidates import LABELS
 from unmet.planning.replenishment import EMPTY
 from unmet.report.data import PARTS, histories, series_name
-from unmet.tables.reading import SUFFIXES, TableFile, read_dates, read_file
+from unmet.tables.dates import find_period, read_dates
+from unmet.tables.forms import as_long
+from unmet.tables.reading import SUFFIXES, TableFile, read_file
 from unmet.tables.schema import (
     NAMES,
     OPPOSITE,
@@ -106,7 +108,11 @@ def read_uploaded(
             found = read_file(file, text=text, decimal=decimal)
         except InvalidInput as error:
             raise type(error)(str(error).replace(str(file), short)) from None
-    return replace(found, notes=tuple(each.replace(file.name, short) for each in found.notes))
+    table, said = as_long(found.table)
+    if said:
+        found = replace(found, table=table, cells=None)
+    notes = (*(each.replace(file.name, short) for each in found.notes), *said)
+    return replace(found, notes=notes)
 
 
 def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str, Any]:
@@ -254,10 +260,9 @@ def has_history(table: polars.DataFrame) -> bool:
     return not other and guess(table)[0] is not None
 
 
-def in_weeks(table: polars.DataFrame, date: str) -> bool:
-    """Whether all dates are whole weeks apart, so that orders are for weeks."""
-    days = np.unique(read_dates(table, date).to_physical().to_numpy())
-    return days.size > 1 and int(np.gcd.reduce(np.diff(days))) % 7 == 0
+def unit_of(table: polars.DataFrame, date: str) -> str:
+    """Say what orders are for: days, weeks, months or quarters."""
+    return find_period(read_dates(table, date), date).split()[-1] + "s"
 
 
 # --- Learning once, deciding often.

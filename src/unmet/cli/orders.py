@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from unmet.censoring.hours import HourlyDemand, HourlySales
     from unmet.planning import DecisionLog, Monitoring, OrderPlan, Schema
+    from unmet.tables.forms import SalesTable
     from unmet.tables.reading import TableFile
     from unmet.validation import ErrorCollector
 
@@ -86,6 +87,9 @@ _COLUMNS: Named = {
     "price": word("Column of prices, or 'none'."),
     "known_future": several("Columns that are known beforehand, such as promotion,weather."),
     "gaps": (str, "auto", "Days without a row: missing, zero, or auto."),
+    "duplicates": (str, "sum", "Several rows of a series and day: sum, error, or last."),
+    "period": word("Add up to this: day, business day, week, month, quarter, year."),
+    "date_format": word("Form of dates that do not tell day from month: %d/%m/%Y, …"),
 }
 _LEVEL: Named = {
     "service_level": amount(
@@ -312,7 +316,8 @@ def _order(
 
     from unmet.planning import DecisionLog
     from unmet.progress import report_progress
-    from unmet.tables.reading import date_form, dates_as_read
+    from unmet.tables.dates import date_form, dates_as_read
+    from unmet.tables.hours import has_hours
 
     read = [words.get(name) for name in ("future", "on_order", "decided")]
     check_files(words, table, till, *read, wrong=wrong)
@@ -324,13 +329,16 @@ def _order(
     lasts = planned.supply is not None
     hours, dialect = None, None
     said: tuple[str, ...] = ()
+    file = None if table is None else read_words(table, words)
+    if file is not None and till is None and not lasts and has_hours(file.table):
+        till, table = table, None  # a row or a column for each hour: days are their sums
     if table is None:
         assert till is not None
         series = None if planned.schema is None else planned.schema.series
         hours = till_sales(read_words(till, words, beside=True), words, series)
         rows = hours.daily
     else:
-        file = read_words(table, words)
+        assert file is not None
         rows, said, dialect = file.table, file.notes, file.dialect
         if till is not None:
             keys = planned.columns(rows).series
@@ -350,23 +358,27 @@ def _order(
             return found
         called = [*(["arrives"] if lasts else []), schema.date, "date"]
         date = next((name for name in called if name in changes.columns), called[0])
-        return found.changed(changes, date, date_form(rows, schema.date))
+        return found.changed(changes, date, None if dates is None else date_form(rows, schema.date))
 
+    sales = planned.read(rows, given.get("future"))
+    schema = sales.schema
+    dates = rows[schema.date] if schema.date in rows.columns else None
+    if not words["as_json"]:
+        _show_columns(planned, sales, given.get("future"))
     if log is not None:
-        schema = planned.columns(rows)
         given["log"] = enter(DecisionLog.read(log, schema.series))
     with report_progress() as step_done:
         if hours is not None:
             said = (*said, *hours.notes)
             given["hours"] = told(hours, step_done)
-        planned.fit(rows, **given, progress=step_done)
-    orders, schema = planned.orders(), planned.schema_
+        planned.fit(sales, **given, progress=step_done)
+    orders = planned.orders()
 
     def write(made: polars.DataFrame, path: Path) -> Path:
         """Write a table; as text its dates have the form that was read."""
-        dates = [name for name, kind in made.schema.items() if kind == pl.Date]
-        if path.suffix.lower() == ".csv":
-            made = made.with_columns(dates_as_read(made[name], rows[schema.date]) for name in dates)
+        days = [name for name, kind in made.schema.items() if kind == pl.Date]
+        if path.suffix.lower() == ".csv" and dates is not None:
+            made = made.with_columns(dates_as_read(made[name], dates) for name in days)
         return write_table(made, path, dialect)
 
     files = [write(orders, words["output"])]
@@ -385,7 +397,6 @@ def _order(
     if words["as_json"]:
         print_json(_content(planned, orders), files)
     else:
-        _show_columns(planned, rows.height)
         (_show_replenishment if lasts else _show_orders)(planned, orders)
         if planned.overrides_ is not None and planned.overrides_.count:
             typer.echo(str(planned.overrides_))
@@ -425,13 +436,11 @@ def _content(planned: OrderPlan, orders: polars.DataFrame) -> dict[str, Any]:
     return {**content, "notes": planned.notes_}
 
 
-def _show_columns(planned: OrderPlan, n_rows: int) -> None:
+def _show_columns(planned: OrderPlan, sales: SalesTable, future: Any) -> None:
     """Print which column is what and why, with the option that changes it; then what was read."""
-    import numpy as np
-
     from unmet.evaluation.comparison import text_table
 
-    schema, panel = planned.schema_, planned.panel_
+    schema = sales.schema.with_known_future(() if future is None else future.columns)
     fields = _FIELDS if planned.supply is None else {**_FIELDS, "on_hand": "on hand"}
     lines = []
     for field, words in fields.items():
@@ -444,31 +453,35 @@ def _show_columns(planned: OrderPlan, n_rows: int) -> None:
         said = [f"{name} ({why})" for name, why in schema.left_out.items()]
         others = f" and {len(said) - 20:,} more" if len(said) > 20 else ""
         typer.echo(f"Not used: {', '.join(said[:20])}{others}.")
-    first, last = panel.date(np.array([0, panel.n_days - 1]))
-    sold_out = ""
-    if panel.hidden is not None:
-        unit = "days" if panel.step == 1 else "weeks"
-        sold_out = f"; {np.nanmean(panel.hidden):.0%} of the {unit} with a flag were stock-outs"
-    typer.echo(f"\n{n_rows:,} rows of {panel.n_series:,} series, {first} to {last}{sold_out}.")
+    dates = sales.table[schema.date]
+    typer.echo(
+        f"\n{sales.n_rows:,} rows of {sales.n_series:,} series, a {schema.period} each, "
+        f"{dates.min()} to {dates.max()}."
+    )
 
 
 def _show_orders(planned: OrderPlan, orders: polars.DataFrame) -> None:
     """Print the choice and the sum of the orders."""
-    from unmet.evaluation.comparison import text_table
-    from unmet.planning.candidates import LABELS
+    import numpy as np
 
-    choice, dates = planned.choice_, orders[planned.schema_.date]
+    from unmet.evaluation.comparison import text_table
+    from unmet.planning.candidates import labels_of
+
+    choice, dates, panel = planned.choice_, orders[planned.schema_.date], planned.panel_
+    if panel.hidden is not None:
+        share = f"{np.nanmean(panel.hidden):.0%} of the {panel.unit}s"
+        typer.echo(f"{share} with a flag were stock-outs.")
     typer.echo(choice.why)
     if choice.groups:
-        groups = choice.groups.values()
+        groups, labels = choice.groups.values(), labels_of(panel.unit)
         table = [
-            (LABELS[name], *(f"{each[name]:.3g}" for each in groups), f"{cost:.3g}")
+            (labels[name], *(f"{each[name]:.3g}" for each in groups), f"{cost:.3g}")
             for name, cost in sorted(choice.cost.items(), key=lambda each: each[1])
         ]
-        heads = ["cost of a day", *(f"{each} sellers" for each in choice.groups), "all"]
+        heads = [f"cost of a {panel.unit}", *(f"{each} sellers" for each in choice.groups), "all"]
         typer.echo(text_table(heads, table))
     if choice.cost and not choice.censoring_adjusted:
-        typer.echo("Costs are those of sales: nothing says which days sold out.")
+        typer.echo(f"Costs are those of sales: nothing says which {panel.unit}s sold out.")
     order, usual, hidden, safety = (
         orders[name].sum() for name in ("order", "usual_sales", "hidden_demand", "safety")
     )

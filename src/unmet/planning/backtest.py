@@ -29,7 +29,8 @@ from unmet.planning.decision_models import (
 )
 from unmet.planning.decision_plan import DecisionPlan, Decisions
 from unmet.planning.decision_report import Basis, Comparison, Fold, MethodCost
-from unmet.tables.reading import TableRows, as_polars, finite, read_dates, require_columns
+from unmet.tables.dates import read_dates
+from unmet.tables.reading import TableRows, as_polars, finite, require_columns
 
 if TYPE_CHECKING:
     import polars

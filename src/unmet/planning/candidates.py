@@ -42,6 +42,14 @@ LABELS = {
     "blend": "the mean of the linear model and the trees",
 }
 """What readers are told of each candidate."""
+_SEASONAL = {"week": "the weeks before", "day": LABELS["seasonal"]}
+
+
+def labels_of(unit: str) -> dict[str, str]:
+    """Say what readers are told of each candidate, where rows are days, weeks or months."""
+    return {**LABELS, "seasonal": _SEASONAL.get(unit, f"the same {unit}s before")}
+
+
 MEANS = ("seasonal", "linear", "boosted", "blend")
 """Candidates for expected demand."""
 TREES = 150
@@ -788,7 +796,8 @@ _OTHER = ("gap", "days seen", "age")
 def driver_of(name: str, cycle: int) -> str:
     """Group of a feature of `History`; where rows are weeks, no weekday is another one."""
     if name in _WEEKDAY or name.endswith("same weekdays"):
-        return "from_weekday" if cycle > 1 else "from_recent_sales"
+        alike = {7: "from_weekday", 5: "from_weekday", 1: "from_recent_sales"}
+        return alike.get(cycle, "from_season")
     if name in _SEASON:
         return "from_season"
     if name.startswith("known ") or name == "price against usual":

@@ -21,9 +21,10 @@ from unmet.arrays import Array
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.files import alone_in, write_content
+from unmet.tables.dates import read_dates
 from unmet.tables.encoding import as_categories
 from unmet.tables.panel import Panel
-from unmet.tables.reading import as_polars, numbers, read_dates, read_table
+from unmet.tables.reading import as_polars, numbers, read_table
 
 if TYPE_CHECKING:
     import polars
@@ -253,9 +254,8 @@ class DecisionLog:
         What was delivered, or will be, as somebody wrote down; otherwise what was decided, or
         suggested.
         """
-        last = panel.date(np.array([panel.n_days - 1]))[0].astype(object)
         newest = self.table[_DATE].max()
-        ahead = 0 if newest is None else -(-(newest - last).days // panel.step)
+        ahead = 0 if newest is None else int(panel.place(newest)) + 1 - panel.n_days
         return self._matrix(panel, "delivered", "decided", "suggested", n_coming=max(ahead, 0))
 
     def followed(self, panel: Panel) -> NDArray[np.bool_]:
@@ -328,7 +328,7 @@ class DecisionLog:
         found = np.full((panel.n_series, n_days), np.nan)
         if not self.table.height:
             return found
-        days = (self.table[_DATE] - panel.first_day).dt.total_days().to_numpy() // panel.step
+        days = panel.place(self.table[_DATE].to_numpy())
         days = days if n_coming is None else days - panel.n_days
         place = np.zeros(self.table.height)
         if self.series:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from unmet.tables.reading import TableRows, read_dates
+from unmet.tables.dates import read_dates
+from unmet.tables.reading import TableRows
 
 if TYPE_CHECKING:
     import polars

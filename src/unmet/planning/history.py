@@ -33,7 +33,9 @@ DRAWN = 3.0
 """Days of similar series that count as much as the days of your own: how far a series of little
 history is shrunk to what is alike."""
 QUANTILES = (0.5, 0.75, 0.9)
-_YEAR = 52 * WEEK  # the same weekday a year ago
+_WINDOWS = {"business day": 20, "month": 12, "quarter": 8, "year": 5}
+_YEAR = {"day": 364, "business day": 260, "week": 52, "month": 12, "quarter": 4, "year": 1}
+_AROUND = {"day": (WEEK, 4), "business day": (5, 3), "week": (3, 2)}  # width, and days after
 _LEAST = 1e-3  # of the mean level: no series is so small that it has no units
 
 
@@ -70,14 +72,15 @@ class History:
         self.panel = panel
         self.seasons = seasons
         self.country = country
-        self.cycle = WEEK if panel.step == 1 else 1
+        self.cycle = panel.cycle
+        self.window = _WINDOWS.get(panel.period, WINDOW)
         given = panel.observed if demand is None else demand
         self.demand = np.asarray(given, dtype=np.float32)
         n_series = panel.n_series
         self._group = np.zeros(n_series, np.intp) if panel.group is None else panel.group
         self._sums()
         self._levels()
-        self._quantiles = _rolling_quantiles(self.demand, WINDOW)
+        self._quantiles = _rolling_quantiles(self.demand, self.window)
         self._weekdays()
 
     def rows(self, series: Places, day: Places, gap: Places) -> tuple[Single, Array]:
@@ -106,8 +109,8 @@ class History:
             columns[f"known {name}"] = at(values, series, day)
         if self._prices is not None:
             usual = _share(
-                _between(self._prices[0], series, state, WINDOW),
-                _between(self._prices[1], series, state, WINDOW),
+                _between(self._prices[0], series, state, self.window),
+                _between(self._prices[1], series, state, self.window),
             )
             price = at(self.panel.known[str(self.panel.price)], series, day)
             columns["price against usual"] = _share(price, usual)
@@ -143,11 +146,11 @@ class History:
             Of each of the last days, what all others lead to expect of it; NaN where nothing was
             observed. Errors of it are errors of forecasts, as far as demand does not drift.
         """
-        days = np.arange(max(state - max(WINDOW, SAME_DAYS * self.cycle), 0), state)
+        days = np.arange(max(state - max(self.window, SAME_DAYS * self.cycle), 0), state)
         values = self.demand[:, days].astype(np.float64)
         seen = ~np.isnan(values)
         sold, weekday = np.where(seen, values, 0.0), days % self.cycle
-        late = seen & (days >= state - WINDOW)
+        late = seen & (days >= state - self.window)
         pooled = self._usual[:, [state]].astype(np.float64)
         total, count = (sold * late).sum(axis=1, keepdims=True), late.sum(axis=1, keepdims=True)
         level = (total + pooled) / (count + 1.0)
@@ -185,7 +188,7 @@ class History:
 
     def _levels(self) -> None:
         """Find what series usually sell: own days, shrunk to a longer past and to their group."""
-        total, count = _over(self._total, WINDOW), _over(self._count, WINDOW)
+        total, count = _over(self._total, self.window), _over(self._count, self.window)
         every = total.sum(axis=0), count.sum(axis=0)
         overall = _share(*every)
         # a state in which nobody has seen anything has no units
@@ -197,12 +200,13 @@ class History:
         np.add.at(sums[1], self._group, count)
         alike = (sums[0] + DRAWN * overall) / (sums[1] + DRAWN)
         week = np.zeros((2, n_groups, total.shape[1]))
-        np.add.at(week[0], self._group, _over(self._total, self.cycle))
-        np.add.at(week[1], self._group, _over(self._count, self.cycle))
+        lately = self.cycle if self.panel.unit == "day" else 3 if self.cycle > 1 else 1
+        np.add.at(week[0], self._group, _over(self._total, lately))
+        np.add.at(week[1], self._group, _over(self._count, lately))
         self._group_trend = (week[0] + DRAWN * alike) / (week[1] + DRAWN) / np.maximum(alike, least)
         usual = alike[self._group]
-        longer = _over(self._total, 3 * WINDOW) + DRAWN * usual
-        longer /= _over(self._count, 3 * WINDOW) + DRAWN
+        longer = _over(self._total, 3 * self.window) + DRAWN * usual
+        longer /= _over(self._count, 3 * self.window) + DRAWN
         level = (total + DRAWN * longer) / (count + DRAWN)
         self._level = np.maximum(level, least).astype(np.float32)
         self._usual = usual.astype(np.float32)
@@ -250,9 +254,9 @@ class History:
     ) -> dict[str, Any]:
         """Look up the state, and earlier days of the same weekday."""
         cycle = self.cycle
-        count = _between(self._count, series, state, WINDOW)
-        mean = _share(_between(self._total, series, state, WINDOW), count)
-        square = _share(_between(self._squares, series, state, WINDOW), count)
+        count = _between(self._count, series, state, self.window)
+        mean = _share(_between(self._total, series, state, self.window), count)
+        square = _share(_between(self._squares, series, state, self.window), count)
         found: dict[str, Any] = {"gap": gap}
         for days in (WEEK, 2 * WEEK, 2 * WINDOW):
             sums = _between(self._total, series, state, days)
@@ -281,13 +285,13 @@ class History:
         if self.seasons:
             found |= self._years_ago(series, day, state)
         found["weekday of all"] = self._profile[state, day % cycle]
-        found["zeros"] = _share(_between(self._zeros, series, state, WINDOW), count)
+        found["zeros"] = _share(_between(self._zeros, series, state, self.window), count)
         if self._hidden is not None and self._told is not None:
-            told = _between(self._told, series, state, WINDOW)
-            found["sold out"] = _share(_between(self._hidden, series, state, WINDOW), told)
+            told = _between(self._told, series, state, self.window)
+            found["sold out"] = _share(_between(self._hidden, series, state, self.window), told)
         found["days seen"] = count
         age = np.maximum(state - self._first[series], 0)
-        found["age"] = np.minimum(age, 13 * WINDOW)
+        found["age"] = np.minimum(age, 13 * self.window)
         found["level"] = np.log(level)
         found["against similar"] = np.log(
             level / np.maximum(self._usual[series, state], 1e-300 + _LEAST * level)
@@ -314,9 +318,9 @@ class History:
     ) -> Array:
         """Mean demand around the same time some years ago, over the level that was known then."""
         total, count, level = sums
-        year = years * (_YEAR // self.panel.step)
-        # the week around the day; three weeks around the week
-        width, after = (WEEK, 4) if self.cycle > 1 else (3, 2)
+        year = years * _YEAR[self.panel.period]
+        # the week around the day; three weeks around the week; the same month
+        width, after = _AROUND.get(self.panel.period, (1, 1))
         end, before = day - year + after, np.maximum(state - year, 0)
         around = _share(_between(total, rows, end, width), _between(count, rows, end, width))
         usual = level[rows, np.minimum(before, level.shape[1] - 1)]
@@ -328,7 +332,7 @@ class History:
         of_month = (dates - months.astype("datetime64[D]")).astype(np.int64) + 1
         following = (months + np.timedelta64(1, "M")).astype("datetime64[D]")
         found: dict[str, Any] = {}
-        if self.cycle > 1:
+        if self.panel.unit == "day":
             found["weekday"] = (dates.astype(np.int64) + 3) % WEEK  # 1 January 1970: a Thursday
         found["day of month"] = of_month
         found["days to payday"] = (following - dates).astype(np.int64)

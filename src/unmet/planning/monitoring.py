@@ -34,8 +34,9 @@ from unmet.planning.sequential import (
     rank_evidence,
     rate_evidence,
 )
+from unmet.tables.dates import LENGTH, read_dates
 from unmet.tables.panel import Places, read_panel
-from unmet.tables.reading import as_polars, read_dates
+from unmet.tables.reading import as_polars
 from unmet.validation import Number
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ class _MonitoredDays:
         self, plan: OrderPlan, table: polars.DataFrame, log: DecisionLog | str | Path | None
     ) -> None:
         self.plan, self.panel, self.schema = plan, plan.panel_, plan.schema_
-        self.cycle = 7 if self.panel.step == 1 else 1
+        self.cycle = self.panel.cycle
         self._read(plan.with_flags(table))
         self._flags(log)
         self._expect()
@@ -243,16 +244,18 @@ class _MonitoredDays:
             )
         zeros = schema.gaps == "zero" or any(" as 0 sold" in note for note in self.plan.notes_)
         gaps = "zero" if zeros else "missing"
-        fresh, notes = read_panel(rows, replace(schema, known_future=(), static=(), gaps=gaps))
+        fresh, notes = read_panel(
+            rows, replace(schema, known_future=(), static=(), gaps=gaps, period=panel.period)
+        )
         self.fresh, self.notes = fresh, [note for note in notes if "no orders" not in note]
         found = fresh.date(np.arange(fresh.n_days))
-        apart = (found - np.datetime64(panel.first_day, "D")).astype(np.intp)
-        if (apart[~np.isnan(fresh.observed).all(axis=0)] % panel.step).any():
+        places = panel.place(found)
+        if panel.period == "week" and (panel.date(places) != found).any():
             raise InvalidInput(
                 "table must have dates that are whole weeks after those of the plan, got "
                 f"{found[0]}."
             )
-        self._columns = apart // panel.step - panel.n_days
+        self._columns = places - panel.n_days
         self.n_days = int(self._columns[-1]) + 1
         day = panel.n_days + np.arange(self.n_days)
         self.dates, self.of_day = panel.date(day), day % self.cycle
@@ -319,7 +322,7 @@ class _MonitoredDays:
         """
         plan, panel = self.plan, self.panel
         size = min(
-            112 if panel.step == 1 else 52, panel.n_days
+            112 if panel.unit == "day" else 52, panel.n_days
         )  # 16 weeks of days, a year of weeks
         demand = panel.observed if plan.demand_ is None else plan.demand_
         self.reference = demand[:, panel.n_days - size :].copy()
@@ -541,7 +544,7 @@ def _assortment(days: _MonitoredDays) -> Check:
     back = int((~planned[days.owner[own]]).sum())
     rows = fresh.keys.select(days.schema.series).rows()
     new = [" ".join(map(str, rows[place])) for place in np.flatnonzero(~own)]
-    periods = -(-_ENDED // days.panel.step)
+    periods = int(-(-_ENDED // LENGTH[days.panel.period]))
     gone: list[str] = []
     if days.n_days >= periods:
         gone = days.names(np.flatnonzero(planned & ~days.seen[:, -periods:].any(axis=1)))

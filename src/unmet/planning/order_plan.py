@@ -32,7 +32,6 @@ from unmet.persistence import save
 from unmet.planning import replenishment
 from unmet.planning.candidates import (
     CANDIDATES,
-    LABELS,
     MEANS,
     MIN_ROWS,
     VIEWS,
@@ -40,6 +39,7 @@ from unmet.planning.candidates import (
     PanelModel,
     TrainingSet,
     decide_held_out,
+    labels_of,
 )
 from unmet.planning.candidates import drivers as drivers_of
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
@@ -47,6 +47,8 @@ from unmet.planning.history import History
 from unmet.planning.stockouts import infer_stockouts
 from unmet.progress import Step, silent
 from unmet.rows import Rows
+from unmet.tables.dates import LENGTH, PERIODS
+from unmet.tables.forms import DUPLICATES, SalesTable, read_sales
 from unmet.tables.panel import (
     GAPS,
     Panel,
@@ -55,7 +57,7 @@ from unmet.tables.panel import (
     refuse_absurd,
 )
 from unmet.tables.reading import as_polars, kind_of, like_table
-from unmet.tables.schema import Schema, infer_schema
+from unmet.tables.schema import Schema
 from unmet.validation import ErrorCollector, Instance, Number, OneOf, WholeNumber
 
 if TYPE_CHECKING:
@@ -63,7 +65,6 @@ if TYPE_CHECKING:
 
 SERVICE_LEVEL = 0.9
 """What is planned for where no cost is given: demand is met on nine days of ten."""
-_SIMPLE = "Orders follow the level and weekdays of each series, shrunk to those of all"
 ORDER_COLUMNS = ("order", "usual_sales", "hidden_demand", "safety", "based_on", "low", "high")
 """Columns of a table of orders, after those of the series and the date; some of them where they are
 asked for."""
@@ -200,6 +201,9 @@ class OrderPlan(BaseEstimator):
                 wrong.sentences.append(f"{name} must be a {kind.__name__}, got {value!r:.60}.")
         if isinstance(self.schema, Schema):
             ask(OneOf(*GAPS), "gaps", self.schema.gaps)
+            ask(OneOf(*DUPLICATES), "duplicates", self.schema.duplicates)
+            if self.schema.period is not None:
+                ask(OneOf(*PERIODS), "period", self.schema.period)
         ask(WholeNumber(0, 2**32 - 2), "random_state", self.random_state)
         if self.lot not in ("auto", None):
             ask(Number(above=0), "lot", self.lot)
@@ -230,19 +234,32 @@ class OrderPlan(BaseEstimator):
         What is left at the end of a period (`Schema.on_hand`) is no stock to begin it with. Where
         no column tells which periods sold out, those do at whose end nothing was left.
         """
-        rows = as_polars(table)
+        return self.read(table).schema
+
+    def read(self, table: Any, future: Any = None) -> SalesTable:
+        """Bring a table of any form to one row for each series and period, without learning.
+
+        Parameters
+        ----------
+        table : table
+            As for `fit`.
+        future : table, optional
+            As for `fit`.
+        """
+        if isinstance(table, SalesTable):
+            return table
         given = self.schema or Schema()
+        told = () if future is None else as_polars(future).columns
         if self.supply is None:
-            found = infer_schema(rows, replace(given, on_hand=None))
-            found.refuse_taken(ORDER_COLUMNS)
+            found = read_sales(table, replace(given, on_hand=None), told=told)
+            found.schema.refuse_taken(ORDER_COLUMNS)
             return found
-        used = set(self.supply.columns.values())
-        found = infer_schema(rows.drop(used & set(rows.columns)), given)
-        found.refuse_taken((*replenishment.ORDER_COLUMNS, *replenishment.OTHER_COLUMNS))
-        told = found.sold_out or found.stock or given.sold_out == ""
-        if not given.on_hand or told:
-            return found
-        return found.with_sold_out(replenishment.EMPTY)
+        found = read_sales(table, given, told=told, beside=set(self.supply.columns.values()))
+        schema = found.schema
+        schema.refuse_taken((*replenishment.ORDER_COLUMNS, *replenishment.OTHER_COLUMNS))
+        if given.on_hand and not (schema.sold_out or schema.stock or given.sold_out == ""):
+            schema = schema.with_sold_out(replenishment.EMPTY)
+        return replace(found, schema=schema)
 
     def with_flags(self, rows: polars.DataFrame) -> polars.DataFrame:
         """Add flags to a table whose leftovers tell which periods sold out."""
@@ -265,7 +282,8 @@ class OrderPlan(BaseEstimator):
         Parameters
         ----------
         table : table
-            One row for each series and day.
+            One row for each series and day, week or month; or in another form that `read` knows,
+            such as a column for each month, or lines of orders.
         future : table, optional
             What is known of coming days: the date, columns of the series or some of them, and
             columns that the table has as well, such as prices. Series that only it has are new.
@@ -292,14 +310,12 @@ class OrderPlan(BaseEstimator):
             Itself.
         """
         self.cost_ = self.check()
-        rows = as_polars(table)
-        if not rows.height:
-            raise InvalidInput("table must have at least one row, got none.")
         if on_order is not None and self.supply is None:
             raise InvalidInput("on_order must be given with supply only: what arrives then lasts.")
         tell: Step = progress if progress is not None else silent
         tell(0, 5, "reading the table")
-        self.schema_: Schema = self.columns(rows)
+        sales = self.read(table, future)
+        rows, self.schema_ = sales.table, sales.schema
         if log is not None:
             log.check(self.schema_.series)
         ahead = self.lead_time + self.horizon
@@ -330,12 +346,12 @@ class OrderPlan(BaseEstimator):
                 self.panel_, self.inferred_ = infer_stockouts(
                     self.panel_, past, self.lead_time + 1, self.random_state
                 )
-        self._notes_on_table = tuple(notes)
-        self.notes_ = (*self._notes_on_parameters(), *notes)
+        self._notes_on_table = (*sales.notes, *notes)
+        self.notes_ = (*self._notes_on_parameters(), *self._notes_on_table)
         if self.panel_.hidden is not None:
             self.rate_ = None
-        self.n_rows_ = rows.height
-        self._kind = kind_of(table)
+        self.n_rows_ = sales.n_rows
+        self._kind = "polars" if isinstance(table, SalesTable) else kind_of(table)
         self._memo: dict[Any, Any] = {}
         self.overrides_: Overrides | None = None
         with one_blas_thread():  # the same sums on every machine
@@ -751,8 +767,13 @@ class OrderPlan(BaseEstimator):
         return said
 
     @property
+    def _simple(self) -> str:
+        alike = {"day": " and weekdays", "month": " and months"}.get(self.panel_.unit, "")
+        return f"Orders follow the level{alike} of each series, shrunk to those of all"
+
+    @property
     def _unit(self) -> str:
-        return "days" if self.panel_.step == 1 else "weeks"
+        return f"{self.panel_.unit}s"
 
     @property
     def lot_(self) -> float | None:
@@ -827,23 +848,25 @@ class OrderPlan(BaseEstimator):
         panel, unit = self.panel_, self._unit
         seen = int((~np.isnan(panel.observed)).sum())
         if seen < 2 * MIN_ROWS:
-            return ModelChoice("seasonal", f"{_SIMPLE}: {seen} {unit} are too few to compare.")
+            return ModelChoice("seasonal", f"{self._simple}: {seen} {unit} are too few to compare.")
         if self._held_out()[0] < 1:
             why = f"{panel.n_days} {unit} are too few to hold some out and compare."
-            return ModelChoice("seasonal", f"{_SIMPLE}: {why}")
+            return ModelChoice("seasonal", f"{self._simple}: {why}")
         return None
 
     def _choose(self) -> ModelChoice:
         """Compare candidates on the last blocks of days; each learns from what was before all."""
         names, panel, unit = self._names(), self.panel_, self._unit
         if len(names) == 1:
-            return ModelChoice(names[0], f"Orders follow {LABELS[names[0]]}, as asked.")
+            return ModelChoice(
+                names[0], f"Orders follow {labels_of(panel.unit)[names[0]]}, as asked."
+            )
         if (short := self._short()) is not None:
             return short
         n_blocks, start = self._held_out()
         training = self._training_set(panel.until(start), most_rows=200_000)
         if training.n_rows < MIN_ROWS:
-            return ModelChoice("seasonal", f"{_SIMPLE}: the past is short.")
+            return ModelChoice("seasonal", f"{self._simple}: the past is short.")
         # states look back only, so that one history serves all blocks
         history, _ = training.continued(panel)
         blocks = [self._targets(start + block * self.horizon) for block in range(n_blocks)]
@@ -851,7 +874,7 @@ class OrderPlan(BaseEstimator):
         kept = ~np.isnan(panel.observed[series, day])
         series, day, gap = series[kept], day[kept], gap[kept]
         if not series.size:
-            return ModelChoice("seasonal", f"{_SIMPLE}: the last {unit} are empty.")
+            return ModelChoice("seasonal", f"{self._simple}: the last {unit} are empty.")
         cost, where = self._sales_cost, (series, day, gap)
         orders, left_out = decide_held_out(names, cost, training, history, where, self.n_jobs)
         observed, flags, level = panel.observed[series, day], None, training.usual_orders(series)
@@ -871,7 +894,7 @@ class OrderPlan(BaseEstimator):
         n_days = n_blocks * self.horizon
         return choose_model(
             score.cost,
-            LABELS,
+            labels_of(panel.unit),
             f"on the last {n_days} {unit}, which it had not seen",
             groups=by_volume(score, volume, series),
             n_rows=score.n_known,
@@ -894,7 +917,7 @@ class OrderPlan(BaseEstimator):
         import polars as pl
 
         name, panel = self.choice_.model, self.panel_
-        tell(2, 5, f"learning {LABELS[name]}")
+        tell(2, 5, f"learning {labels_of(panel.unit)[name]}")
         training = self._training()
         impute = training.imputed
         self._imputed: Array | None = training.demand[panel.imputed] if impute else None
@@ -904,9 +927,9 @@ class OrderPlan(BaseEstimator):
         self._median = self._fit_model(name, not impute, middle)
         tell(4, 5, "deciding")
         series, day, gap = self._targets(panel.n_days)
-        open_days = panel.open_weekdays[day % panel.open_weekdays.size]
+        open_days = panel.is_open(series, day)
         if not open_days.all():
-            self.notes_ += ("Weekdays on which nothing was ever sold have no orders.",)
+            self.notes_ += ("Days on which nothing is ever sold have no orders.",)
         assert panel.planned is not None
         kept = open_days & panel.planned[series]
         series, day, gap = series[kept], day[kept], gap[kept]
@@ -954,7 +977,9 @@ class OrderPlan(BaseEstimator):
                 *self.notes_,
             )
         seen = (~np.isnan(panel.observed)).sum(axis=1)
-        based_on = np.where(seen >= 28 // panel.step, "own history", "short history")
+        based_on = np.where(
+            seen >= max(28 // LENGTH[panel.period], 4), "own history", "short history"
+        )
         based_on = np.where(seen == 0, "similar series", based_on)
         new = int((seen[panel.planned] == 0).sum())
         if new:
@@ -1034,25 +1059,24 @@ class OrderPlan(BaseEstimator):
         series, period = np.nonzero(covered)
         refuse_absurd(panel, series, expected[series, period], f"give more {self._unit}")
         if self._closed.any():
-            expected[:, self._closed] = 0.0
-            self._notes_on_table += ("Weekdays on which nothing was ever sold have no demand.",)
+            expected[self._closed] = 0.0
+            self._notes_on_table += ("Days on which nothing is ever sold have no demand.",)
             self.notes_ += self._notes_on_table[-1:]
         tell(3, 5, "ordering")
         self._order()
 
     @property
     def _closed(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Coming periods on whose weekday nothing was ever sold."""
-        panel = self.panel_
-        days = panel.n_days + np.arange(self.expected_.shape[1])
-        return np.asarray(~panel.open_weekdays[days % panel.open_weekdays.size])
+        """Coming periods in which nothing is ever sold, (n_series, n_periods)."""
+        series, ahead = np.indices(self.expected_.shape)
+        return ~self.panel_.is_open(series, self.panel_.n_days + ahead)
 
     def _paths(self) -> Array:
         """Paths of demand; a plan that was loaded draws them when they are needed."""
         if "paths" not in self._memo:
             with one_blas_thread():
                 drawn = self.distribution_.draw(self.expected_, 400, seed=self.random_state)
-            drawn[:, :, self._closed] = 0.0
+            drawn[np.broadcast_to(self._closed[:, None], drawn.shape)] = 0.0
             self._memo["paths"] = drawn
         paths: Array = self._memo["paths"]
         return paths

@@ -17,9 +17,10 @@ from unmet.inventory import StockState, SupplyRules
 from unmet.inventory.orders import Replenishment
 from unmet.inventory.rules import Shelves
 from unmet.planning.decision_log import DecisionLog, Overrides
+from unmet.tables.dates import date_form, read_dates
 from unmet.tables.encoding import as_categories
 from unmet.tables.panel import Panel, Places
-from unmet.tables.reading import as_polars, date_form, numbers, read_dates, require_columns
+from unmet.tables.reading import as_polars, numbers, require_columns
 from unmet.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def _on_its_way(
             f"on_order must arrive from {first} on, after the last row of the table, "
             f"got {arrives[place]}."
         )
-    period = (days // panel.step).astype(np.intp)
+    period = panel.place(arrives.to_numpy()) - panel.n_days
     found = np.zeros((panel.n_series, int(period.max(initial=0)) + 1))
     series = places(coming, schema, panel, "on_order")
     np.add.at(found, (series, period), quantity)
@@ -244,8 +245,8 @@ def evaluate_overrides(
     if not schema.on_hand or not series.size:
         return Overrides(count, 0, 0.0)
     left = np.full((n_series, panel.n_days), np.nan)
-    days = (read_dates(rows, schema.date) - panel.first_day).dt.total_days().to_numpy()
-    where = places(rows, schema, panel, "on_hand"), (days // panel.step).astype(np.intp)
+    days = panel.place(read_dates(rows, schema.date).to_numpy())
+    where = places(rows, schema, panel, "on_hand"), days
     left[where] = numbers(rows, schema.on_hand, "on_hand")
     review = rules.whole("review", n_series)
     over = (day >= 1) & (day + review[series] <= panel.n_days)

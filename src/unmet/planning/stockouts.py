@@ -52,7 +52,7 @@ def infer_stockouts(panel: Panel, history: History, gap: int, seed: int) -> tupl
         What was found, one sentence; empty where the answer is not "yes".
     """
     series, day = np.nonzero(~np.isnan(panel.observed))
-    unit = "days" if panel.step == 1 else "weeks"
+    unit = f"{panel.unit}s"
     try:
         panel, said = _by_order_rule(panel, series, day, seed)
         if not said:
@@ -74,7 +74,9 @@ def _by_order_rule(panel: Panel, series: Places, day: Places, seed: int) -> tupl
     if panel.n_series > MAX_SERIES:
         drawn = np.random.default_rng(seed).choice(panel.n_series, MAX_SERIES, replace=False)
         some = np.isin(series, drawn)
-    sold, time = panel.observed[series, day], day * panel.step
+    sold = panel.observed[series, day]
+    # rules look at weekdays where rows are days
+    time = panel.date(day).astype(np.int64) if panel.unit == "day" else day * 7
     found = OrderRuleDetection(random_state=seed).fit(sold[some], time[some], series[some])
     if found.rule_ is None:
         return panel, ""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
 from unmet.planning import DecisionPlan, OrderPlan
-from unmet.planning.candidates import LABELS
+from unmet.planning.candidates import labels_of
 from unmet.planning.decision_models import candidates
 from unmet.planning.decision_report import ITEM_MARK, Comparison, history_table
 from unmet.planning.plan_options import cost_options
@@ -202,7 +202,7 @@ def decision_inputs(plan: DecisionPlan) -> dict[str, str]:
 
 
 def _unit(plan: OrderPlan) -> str:
-    return "day" if plan.panel_.step == 1 else "week"
+    return plan.panel_.unit
 
 
 def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
             "orders": f"for {plan.horizon} {unit}s"
             + (f", decided {plan.lead_time} before the first" if plan.lead_time else ""),
             "aim": aim,
-            "models": LABELS[plan.choice_.model],
+            "models": labels_of(panel.unit)[plan.choice_.model],
         },
         "notes": list(plan.choice_.left_out),
         "series": tuple(safe.get(name, name) for name in schema.series),
@@ -362,7 +362,7 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
             "unmet demand": f"is {supply.unmet}",
             **({} if supply.lasting else {"shelf life": _said(supply.shelf_life, unit)}),
             "aim": aim,
-            "expected demand": LABELS[model],
+            "expected demand": labels_of(unit)[model],
         },
         "history": histories(plan, np.sort(places[:most]), _MAX_DAYS if few else 45),
         "ahead": _ahead(plan, shown.head(most), places[:most]),

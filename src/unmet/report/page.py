@@ -33,7 +33,7 @@ from unmet.censoring.text import (
 from unmet.errors import InvalidInput
 from unmet.files import write_text
 from unmet.planning import DecisionPlan, OrderPlan
-from unmet.planning.candidates import LABELS
+from unmet.planning.candidates import LABELS, labels_of
 from unmet.report import sentences, tables
 from unmet.report.data import PARTS, report_data
 from unmet.report.sentences import amount, money
@@ -470,7 +470,7 @@ def order_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
         gain = money((usual - best) * data["decisions"].height, data["currency"])
         cards.append(
             (
-                f"cost against the {'same weekdays' if unit == 'day' else 'weeks'} before",
+                f"cost against {labels_of(unit)['seasonal']}",
                 f"{percent(1.0 - best / usual)} less",
                 f"on {choice.n_days} {unit}s held out",
                 f"about {gain} for these orders, if it stays so" if data["evaluated"] else "",

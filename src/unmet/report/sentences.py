@@ -279,5 +279,5 @@ def stock_finding(ahead: Mapping[str, Any], unit: str) -> str:
     )
     if ahead["runs_empty"] is not None:
         said += f" It is likely to run empty on {day_label(ahead['runs_empty'])}"
-        said += "." if unit == "day" else " or in that week."
+        said += "." if unit == "day" else f" or in that {unit}."
     return said

@@ -114,9 +114,8 @@ def read_text(
     )
     # polars leaves quotes inside of a quoted name doubled
     cells = cells.rename({name: name.strip().replace('""', '"') for name in cells.columns})
-    cells = _unguarded(cells)
-    if cells.width > 1:
-        cells = cells.filter(~pl.all_horizontal(pl.all().is_null()))
+    cells, said = without_noise(_unguarded(cells))
+    notes += said
     table, decimal = with_types(cells, text, decimal, str(file))
     return table, cells, replace(dialect, decimal=decimal), notes
 
@@ -207,6 +206,7 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
     1
     """
     value = re.compile(r"[+-]?[\d.,]*\d%?$|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
+    date = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}( 00:00:00)?$|(19|20)\d\d([-./]\d\d)?$")
     for place, record in enumerate(records[:30]):
         width, below = len(record), records[place + 1 :]
         filled = sum(1 for cell in record if cell)
@@ -217,7 +217,10 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
             continue
         if 2 * Counter(map(len, below))[width] < len(below):
             continue
-        if place and (not below or any(map(value.match, record))):
+        dated = [cell for cell in record if date.match(cell)]
+        periods = len(set(dated)) >= 3 and not any(map(date.match, below[0] if below else ()))
+        values = sum(1 for cell in record if value.match(cell))
+        if place and (not below or (values and not (periods and values == len(dated)))):
             continue
         return place
     return None
@@ -225,9 +228,9 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
 
 def check_names(file: Path, header: Sequence[str]) -> None:
     """Refuse two columns of the same name, since nobody could say which is meant, and too many."""
-    if len(header) > 2_000:
+    if len(header) > 4_000:
         raise InvalidInput(
-            f"{file} must have at most 2,000 columns, got {len(header):,}: a table has one row for "
+            f"{file} must have at most 4,000 columns, got {len(header):,}: a table has one row for "
             "each observation, so days or items are rows, not columns."
         )
     counts = Counter(name.strip() for name in header)
@@ -236,6 +239,93 @@ def check_names(file: Path, header: Sequence[str]) -> None:
         raise InvalidInput(
             f"The columns of {file} must have different names, got two {twins[0]!r}."
         )
+
+
+# --- Rows that are no data: totals, repeated headers, notes below the table.
+
+TOTAL = (
+    r"(?i)^\W*(?:(?:grand|sub|zwischen|gesamt|net)[- ]?)?"
+    r"(?:totals?|totale?s?|summe|sum|gesamt(?:ergebnis)?|somme|suma|ergebnis|overall)\b"
+)
+"""Cells that name a total."""
+
+
+def without_noise(cells: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
+    """Leave out rows that are no data, and say which.
+
+    That are empty rows, headers that are repeated, totals in a row that lacks what other rows have
+    or stands where dates or numbers should, and notes: rows with one cell, or with few cells of
+    which one does not fit its column.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> day, sold = ["2024-05-01", "day", "2024-05-02", "Total"], ["3", "sold", "4", "7"]
+    >>> kept, notes = without_noise(pl.DataFrame({"day": day, "sold": sold}))
+    >>> kept.rows()
+    [('2024-05-01', '3'), ('2024-05-02', '4')]
+    >>> notes
+    ["2 rows are no data and were left out: 'day, sold' and 'Total, 7'."]
+    """
+    import polars as pl
+
+    if cells.width < 2 or not cells.height:
+        return cells, []
+    filled = cells.select(pl.sum_horizontal(pl.all().is_not_null())).to_series()
+    words = [name for name, kind in cells.schema.items() if kind == pl.String]
+    if not words:
+        return cells.filter(filled > 0), []
+    text = cells.select(pl.col(words).str.strip_chars())
+    same = text.select(pl.sum_horizontal(pl.col(name) == name for name in words)).to_series()
+    header = (same >= max(2, (cells.width + 1) // 2)).fill_null(False)
+    total = text.select(pl.col(words).str.contains(TOTAL).fill_null(False))
+    named = total.select(pl.any_horizontal(pl.all())).to_series() & ~header
+    few = (2 * filled <= cells.width) & ~header
+    noise = header | (filled == 0)
+    if cells.width > 2:
+        alone = filled == 1
+        if alone.any():
+            spoken = text.select(pl.any_horizontal(~pl.all().str.contains(_VALUE))).to_series()
+            noise |= alone & spoken.fill_null(False)
+    if (named | few).any():
+        rest = ~(named | few | noise)
+        usual = cells.filter(rest)
+        if not usual.height:
+            return cells, []
+        full = [name for name in cells.columns if usual[name].null_count() <= 0.05 * usual.height]
+        lacks = cells.select(pl.any_horizontal(pl.col(full).is_null())).to_series()
+        misfit = pl.Series([False]).new_from_index(0, cells.height)
+        for name in words:
+            sample = text[name].filter(rest).drop_nulls().head(200)
+            if sample.len() and sample.str.contains(_VALUE).all():
+                misfit |= (text[name].is_not_null() & ~text[name].str.contains(_VALUE)).fill_null(
+                    False
+                )
+        noise |= (named & (lacks | misfit)) | (few & misfit)
+    count = int((noise & (filled > 0)).sum())
+    if not noise.any() or noise.all():
+        return cells, []
+    notes = []
+    if count:
+        quoted = [
+            ", ".join(str(cell) for cell in row if cell is not None)
+            for row in cells.filter(noise & (filled > 0)).head(2).iter_rows()
+        ]
+        listed = " and ".join(repr(each[:60]) for each in quoted)
+        more = f" and {count - 2:,} more" if count > 2 else ""
+        rows = "1 row is" if count == 1 else f"{count:,} rows are"
+        were = "was" if count == 1 else "were"
+        notes.append(f"{rows} no data and {were} left out: {listed}{more}.")
+    return cells.filter(~noise), notes
+
+
+# Dates and numbers, in whatever dress: what a note or the word total is not.
+_VALUE = (
+    r"(?i)^\W*(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\W+)?\d[\d\s.,:'/\-TWQ%()€$£]*"
+    r"(?:(?:jan|feb|m[aä]r|apr|may|mai|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-z]*)?[\d\s.,:'/\-%)€$£]*"
+    r"(?:[ap]m|[A-Z]{3})?$|^(?:jan|feb|m[aä]r|apr|may|mai|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-z]*"
+    r"[-. /]*\d[\d ,]*$|^(?:KW|W|Q)[ .]?\d"
+)
 
 
 # --- Types of columns of text: numbers, yes or no, dates; found from all rows, not from the first.
@@ -292,15 +382,57 @@ def with_types(
             continue
         bare = column.str.strip_chars()
         bare = bare.set(bare.is_in(MISSING).fill_null(False), None)
-        found = bare if column.name in text else _type(bare)
+        typed[column.name] = bare
+        if column.name in text:
+            continue
+        plain, share = _undressed(bare)
+        found = _type(plain)
         if found is None:
-            signed[column.name] = {sign: _read(bare, sign) for sign in DECIMALS}
-        typed[column.name] = bare if found is None else found
+            by_sign = {sign: _read(plain, sign) for sign in DECIMALS}
+            signed[column.name] = {
+                sign: None if each is None else each / 100.0 if share else each
+                for sign, each in by_sign.items()
+            }
+        elif found.dtype != pl.String:
+            typed[column.name] = found / 100.0 if share else found
     decimal = decimal or _decimal(signed, typed, name)
     for each, by_sign in signed.items():
         number = by_sign[decimal]
         typed[each] = typed[each] if number is None else number
     return pl.DataFrame(typed), decimal
+
+
+_MONEY = r"(?:US\$|R\$|[$€£¥₹]|USD|EUR|GBP|CHF|Fr\.|kr\.?|zł|Kč)"
+_DRESSED = (
+    rf"^(?:\()?[+-]?\s?{_MONEY}?\s?[+-]?\s?((?:\d[\d.,'’\s]*)?[.,]?\d)\s?(?:{_MONEY}|%)?-?\)?$"
+)
+
+
+def _undressed(text: polars.Series) -> tuple[polars.Series, bool]:
+    """Take money and percent signs off numbers; brackets and a minus behind make them negative.
+
+    Returns
+    -------
+    text : polars.Series
+        As it was, where some cell is no such number.
+    share : bool
+        Whether the numbers are percent.
+    """
+    import polars as pl
+
+    signs = text.str.contains(rf"{_MONEY}|%|^\(.*\)$|\d-$|^[-–—]$").fill_null(False)
+    if not signs.any():
+        return text, False
+    nothing = text.is_in(["-", "–", "—"]).fill_null(False)  # how accounts write none
+    text_ = text.set(nothing, None)
+    digits = text_.str.extract(_DRESSED, 1)
+    if digits.null_count() > text_.null_count() or digits.null_count() == digits.len():
+        return text, False
+    minus = text_.str.contains(r"^\(|-").fill_null(False)
+    signed = pl.DataFrame({"d": digits, "m": minus}).select(
+        pl.when("m").then("-" + pl.col("d")).otherwise("d").alias(text.name)
+    )
+    return signed.to_series(), bool(text_.str.ends_with("%").any())
 
 
 def _type(text: polars.Series) -> polars.Series | None:
@@ -410,6 +542,8 @@ def _decimal(
             f"{which}, got {against['.']!r} in column {told['.']!r} and {against[',']!r} in column "
             f"{told[',']!r}: {say}; the other column is text then."
         )
+    if any(text[column].str.contains(r"[$£]").any() for column in signed):
+        return "."  # where dollars and pounds are used, so is the point
     for column, by_sign in signed.items():
         point, comma = by_sign["."], by_sign[","]
         if point is not None and comma is not None and not (point == comma).all():

@@ -12,16 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Features
 from unmet.errors import InvalidInput
-from unmet.tables.reading import (
-    PARTS,
-    as_polars,
-    calendar,
-    date_form,
-    fitting_forms,
-    numbers,
-    read_dates,
-    require_columns,
-)
+from unmet.tables.dates import PARTS, calendar, date_form, fitting_forms, read_dates
+from unmet.tables.reading import as_polars, numbers, require_columns
 
 if TYPE_CHECKING:
     import polars

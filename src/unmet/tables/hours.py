@@ -20,16 +20,10 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Array
 from unmet.errors import InvalidInput
+from unmet.tables.dates import read_dates
 from unmet.tables.encoding import as_categories
 from unmet.tables.panel import Places
-from unmet.tables.reading import (
-    as_polars,
-    finite,
-    numbers,
-    read_dates,
-    read_flags,
-    require_columns,
-)
+from unmet.tables.reading import as_polars, finite, numbers, read_flags, require_columns
 from unmet.tables.schema import (
     NAMES,
     OPPOSITE,
@@ -498,6 +492,19 @@ def read_receipts(
 
 
 # --- Which column is what.
+
+
+def has_hours(table: polars.DataFrame) -> bool:
+    """Whether a table has sales by the hour: a column of hours, or lists of 24 numbers."""
+    import polars as pl
+
+    for name in named(table.columns, _CLOCK_NAMES, exactly=True):
+        hours = table[name]
+        if hours.dtype.is_integer() and hours.is_between(0, 23).all() and hours.n_unique() > 6:
+            return True
+    lists = [each for each in table if isinstance(each.dtype, pl.List | pl.Array)]
+    return any((each.list.len() == HOURS).all() for each in lists if each.dtype == pl.List)
+
 
 _WIDE = re.compile(
     r"^(?:h|hr|hour|std|stunde|uhr|sales|sale|sold|qty|units)?[_ ]?(\d{1,2})(?::00)?(?:h| uhr)?$"

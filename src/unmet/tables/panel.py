@@ -16,8 +16,17 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Array
 from unmet.errors import InvalidInput, SolverFailure
+from unmet.tables.dates import (
+    CYCLE,
+    LENGTH,
+    date_form,
+    find_period,
+    period_date,
+    period_place,
+    read_dates,
+)
 from unmet.tables.encoding import as_categories
-from unmet.tables.reading import as_polars, date_form, numbers, read_dates, read_flags
+from unmet.tables.reading import as_polars, numbers, read_flags
 from unmet.tables.schema import Schema
 from unmet.validation import OneOf
 
@@ -29,6 +38,8 @@ Places = NDArray[np.intp]
 GAPS = ("auto", "missing", "zero")
 """What days without a row are: found out, unknown, or days on which nothing was sold."""
 _WEEK = 7
+ENDED = {"day": 28, "business day": 28, "week": 28, "month": 12, "quarter": 6, "year": 3}
+"""Periods without a row after which a series is taken to have ended."""
 MAX_TIMES = 10.0
 """The largest sales of the past are not exceeded by more in what is expected of a period: whatever
 model says more is wrong."""
@@ -46,8 +57,8 @@ class Panel:
         1 where the day sold out, 0 where all demand was seen, NaN where nobody knows; probabilities
         where `drawn` is given. None where nobody knows anything.
     first_day : datetime.date
-    step : int
-        Days from one column to the next: 1, or 7 where there is one row a week.
+    period : str
+        What a column is for: "day", "business day", "week", "month", "quarter" or "year".
     group : ndarray of shape (n_series,) or None
         Series that are similar share a number.
     static : mapping of str to ndarray of shape (n_series,)
@@ -64,12 +75,15 @@ class Panel:
         Series that orders are for: those that are new, or still sold at the end.
     drawn : ndarray of shape (n_draws, n_series, n_days) or None
         Demand that is drawn from what the hours of each day say of it, where somebody read those.
+    closed : ndarray of bool, shape (n_series, n_days + n_coming), or None
+        Days on which a series cannot be sold: on that weekday it never was, or a column that is
+        known beforehand says so. None where there are none.
     """
 
     observed: Array
     hidden: Array | None
     first_day: datetime.date
-    step: int = 1
+    period: str = "day"
     group: Places | None = None
     static: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     known: Mapping[str, Array] = field(default_factory=dict)
@@ -78,6 +92,7 @@ class Panel:
     keys: polars.DataFrame | None = None
     planned: NDArray[np.bool_] | None = None
     drawn: Array | None = None
+    closed: NDArray[np.bool_] | None = None
 
     @property
     def n_series(self) -> int:
@@ -91,7 +106,21 @@ class Panel:
 
     def date(self, day: Places) -> NDArray[np.datetime64]:
         """Dates of days, those to come included."""
-        return np.datetime64(self.first_day, "D") + np.asarray(day) * self.step
+        return period_date(self.first_day, self.period, day)
+
+    def place(self, dates: Any) -> Places:
+        """Days of dates, those to come included: the inverse of `date`."""
+        return period_place(self.first_day, self.period, dates)
+
+    @property
+    def unit(self) -> str:
+        """What users call a column: day, week, month, quarter or year."""
+        return self.period.split()[-1]
+
+    @property
+    def cycle(self) -> int:
+        """Columns after which similar ones come again: 7 days, 12 months, 1 week."""
+        return CYCLE[self.period]
 
     def until(self, n_days: int) -> Panel:
         """Keep what was known after so many days; what is known beforehand stays."""
@@ -109,12 +138,17 @@ class Panel:
     @property
     def tells_seasons(self) -> bool:
         """Whether the past is long enough to tell seasons."""
-        return self.n_days * self.step > 400
+        return self.n_days * LENGTH[self.period] > 400
+
+    def is_open(self, series: Places, day: Places) -> NDArray[np.bool_]:
+        """Whether series can be sold on days, those to come included."""
+        open_days = self.open_weekdays[day % self.open_weekdays.size]
+        return open_days if self.closed is None else open_days & ~self.closed[series, day]
 
     @property
     def open_weekdays(self) -> NDArray[np.bool_]:
         """Days of the cycle on which there has ever been a row, by day % cycle."""
-        cycle = _WEEK if self.step == 1 else 1
+        cycle = self.cycle if self.unit == "day" else 1
         seen = ~np.isnan(self.observed).all(axis=0)
         found = np.zeros(cycle, dtype=np.bool_)
         np.logical_or.at(found, np.arange(seen.size) % cycle, seen)
@@ -149,23 +183,23 @@ def read_panel(
 
     OneOf(*GAPS)("gaps", schema.gaps)
     notes: list[str] = []
-    dates = read_dates(table, schema.date)
+    dates = read_dates(table, schema.date, schema.date_format)
     later = None if coming is None else _coming_rows(as_polars(coming), schema, table)
     keys, codes = _number_series(table, schema.series, later)
     first, last = dates.min(), dates.max()
     assert isinstance(first, datetime.date)
     assert isinstance(last, datetime.date)
-    step = _step(dates, schema.date)
-    day = ((dates - first).dt.total_days() // step).to_numpy().astype(np.intp)
-    n_days = (last - first).days // step + 1
+    period = schema.period or find_period(dates, schema.date)
+    day = period_place(first, period, dates.to_numpy())
+    n_days, unit = int(day.max()) + 1, period.split()[-1]
     place = codes * n_days + day
     repeated = np.flatnonzero(np.diff(np.sort(place)) == 0)
     if repeated.size:
         where = np.sort(place)[repeated[0]]
         raise InvalidInput(
-            f"Each series must have one row a {_unit(step)}, got several of "
-            f"{_day(first, where % n_days, step)}{_called(keys, int(where // n_days))}: add them "
-            "up, or name the columns that tell them apart (series=)."
+            f"Each series must have one row a {unit}, got several of "
+            f"{period_date(first, period, where % n_days)}{_called(keys, int(where // n_days))}: "
+            "add them up (duplicates='sum'), or name the columns that tell them apart (series=)."
         )
     sales = numbers(table, schema.sales, "sales")
     if np.isinf(sales).any():
@@ -189,18 +223,37 @@ def read_panel(
     if hidden is not None:
         told = np.full(shape, np.nan)
         told[codes, day] = hidden
-    observed, told = _fill_gaps(observed, told, schema.gaps, _unit(step), notes)
+    observed, told = _fill_gaps(observed, told, schema.gaps, period, notes)
     known, categories = _known(
-        table, later, schema, (codes, day), first, step, (n_series, n_days + n_coming), keys, notes
+        table,
+        later,
+        schema,
+        (codes, day),
+        (first, period),
+        (n_series, n_days + n_coming),
+        keys,
+        notes,
     )
     static = _static(table, schema, codes, n_series, later, keys)
-    planned = _planned(observed, _unit(step), notes)
+    planned = _planned(observed, period, notes)
+    closed = _closed_weekdays(observed, period, n_coming)
+    closed |= _closed_by_column(table, later, schema, (codes, day), (first, period), closed, keys)
+    closed[:, :n_days] &= ~(observed > 0) & (True if told is None else told != 1.0)
+    shut = closed[:, :n_days] & (observed == 0)
+    if shut.any():
+        notes.append(
+            f"{_rows(int(shut.sum()))} of closed days are not used: nothing is ever sold on such "
+            "days, so they have no orders."
+        )
+        observed = np.where(shut, np.nan, observed)
+        told = None if told is None else np.where(shut, np.nan, told)
     group = _similar(observed, static)
     price = schema.price if schema.price in known else None
     out_of = keys if keys.width else pl.DataFrame()
-    return Panel(
-        observed, told, first, step, group, static, known, categories, price, out_of, planned
-    ), notes
+    panel = Panel(
+        observed, told, first, period, group, static, known, categories, price, out_of, planned
+    )
+    return replace(panel, closed=closed if closed.any() else None), notes
 
 
 def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) -> None:
@@ -239,7 +292,7 @@ def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) ->
     more = f" (and of {others:,} more series)" if others else ""
     look = "check the table of coming days (future=), or " if panel.known else ""
     raise SolverFailure(
-        f"Demand of a {_unit(panel.step)} must not be expected above {MAX_TIMES:g} times the "
+        f"Demand of a {panel.unit} must not be expected above {MAX_TIMES:g} times the "
         f"largest sales of the series{of}, which are {largest[who]:,.6g}{called}, got "
         f"{expected[place]:,.6g}{more}, so no orders were made: {look}{advice}."
     )
@@ -280,31 +333,14 @@ def _number_series(
     return each.select(*names, *hidden), codes.to_numpy().astype(np.intp)
 
 
-def _step(dates: polars.Series, name: str) -> int:
-    """Days from one column to the next: 1, or 7 where all dates are whole weeks apart."""
-    days = np.unique(dates.to_physical().to_numpy())
-    if days.size < 2:
-        return 1
-    apart = int(np.gcd.reduce(np.diff(days)))
-    step = _WEEK if apart % _WEEK == 0 else 1
-    share = days.size / ((days[-1] - days[0]) // step + 1)
-    if share < 1 / 3:
-        if np.median(np.diff(days)) >= 27:
-            raise InvalidInput(
-                f"date must be days or weeks, got months or longer in column {name!r}: give the "
-                "rows of days or weeks that they were added up from."
-            )
-        raise InvalidInput(
-            f"date must be days or weeks of which most have rows, got rows on {share:.0%} of "
-            f"them in column {name!r}: add up what belongs to the same week."
-        )
-    return step
-
-
 def _fill_gaps(
-    observed: Array, hidden: Array | None, gaps: str, unit: str, notes: list[str]
+    observed: Array, hidden: Array | None, gaps: str, period: str, notes: list[str]
 ) -> tuple[Array, Array | None]:
-    """Decide what days or weeks without a row are, between the first and last of each series."""
+    """Decide what days or weeks without a row are, between the first and last of each series.
+
+    Where they are zeros, those after the last row are as well, unless the series has ended: no row
+    for a while, and for longer than four times its mean interval between rows.
+    """
     seen = ~np.isnan(observed)
     n_days = observed.shape[1]
     first = np.where(seen.any(axis=1), seen.argmax(axis=1), n_days)
@@ -314,7 +350,7 @@ def _fill_gaps(
     inside = (day > first[:, None]) & (day < last[:, None]) & anywhere
     empty = inside & ~seen
     n_empty, n_inside = int(empty.sum()), int(inside.sum())
-    if not n_empty:
+    if not n_empty and gaps != "zero":
         return observed, hidden
     values = observed[seen]
     whole = bool((values == np.round(values)).all())
@@ -322,7 +358,12 @@ def _fill_gaps(
     left_out = whole and not (values == 0).any() and float((values == 1).mean()) > 0.05
     many = n_empty > 0.05 * n_inside
     as_zero = gaps == "zero" or (gaps == "auto" and left_out and many)
-    one = n_empty == 1
+    if as_zero:
+        interval = (last - first) / np.maximum(seen.sum(axis=1) - 1, 1)
+        alive = n_days - 1 - last <= np.maximum(ENDED[period] - 1, 4 * interval)
+        empty |= (alive & seen.any(axis=1))[:, None] & (day > last[:, None]) & anywhere
+        n_empty = int(empty.sum())
+    one, unit = n_empty == 1, period.split()[-1]
     count = f"{n_empty:,} {unit}{'' if one else 's'} without a row count{'s' if one else ''}"
     if as_zero:
         why = "" if gaps == "zero" else ", because no row has 0 and many have 1"
@@ -336,14 +377,81 @@ def _fill_gaps(
     return observed, hidden
 
 
-def _planned(observed: Array, unit: str, notes: list[str]) -> NDArray[np.bool_]:
-    """Leave out series that have had no row for 28 days or weeks; those without any are new."""
+def _planned(observed: Array, period: str, notes: list[str]) -> NDArray[np.bool_]:
+    """Leave out series that have had no row for a while; those without any are new."""
     seen = ~np.isnan(observed)
-    ended = seen.any(axis=1) & ~seen[:, -4 * _WEEK :].any(axis=1)
+    last = ENDED[period]
+    ended = seen.any(axis=1) & ~seen[:, -last:].any(axis=1)
     if ended.any():
         count = "1 series has" if ended.sum() == 1 else f"{int(ended.sum()):,} series have"
-        notes.append(f"{count} no row in the last {4 * _WEEK} {unit}s and no orders.")
+        notes.append(f"{count} no row in the last {last} {period}s and no orders.")
     return np.asarray(~ended)
+
+
+# --- Days on which nothing can be sold.
+
+
+def _closed_weekdays(observed: Array, period: str, n_coming: int) -> NDArray[np.bool_]:
+    """Weekdays on which a series, or all together, only ever had rows of 0.
+
+    By chance that is unlikely: the share of zeros on the other weekdays, to the power of how often
+    the weekday was seen, is below 0.001.
+    """
+    n_series, n_days = observed.shape
+    closed = np.zeros((n_series, n_days + n_coming), dtype=np.bool_)
+    cycle = CYCLE[period]
+    if period not in ("day", "business day"):
+        return closed
+    weekday = np.arange(n_days + n_coming) % cycle
+    seen, zero = ~np.isnan(observed), observed == 0
+    n_seen, n_zero = (
+        np.stack([each[:, weekday[:n_days] == place].sum(axis=1) for place in range(cycle)], axis=1)
+        for each in (seen, zero)
+    )
+    for every in (False, True):
+        rows, zeros = (
+            (each.sum(axis=0, keepdims=True) if every else each) for each in (n_seen, n_zero)
+        )
+        others = rows.sum(axis=1, keepdims=True) - rows
+        share = (zeros.sum(axis=1, keepdims=True) - zeros + 0.5) / (others + 1.0)
+        never = (zeros == rows) & (rows >= 3) & (share**rows < 1e-3)
+        closed |= never[:, weekday]
+    return closed
+
+
+def _closed_by_column(
+    table: polars.DataFrame,
+    later: polars.DataFrame | None,
+    schema: Schema,
+    places: tuple[Places, Places],
+    start: tuple[datetime.date, str],
+    closed: NDArray[np.bool_],
+    keys: polars.DataFrame,
+) -> NDArray[np.bool_]:
+    """Days that a column such as ``open`` closes: one of its values only ever comes with 0."""
+    found = np.zeros(closed.shape, dtype=np.bool_)
+    open_rows = ~closed[places]  # Sundays explain themselves
+    zero = numbers(table, schema.sales, "sales") == 0
+    for name in schema.known_future:
+        text = as_categories(table[name])
+        if text.n_unique() > 10:
+            continue
+        values, value = np.unique(text.to_numpy(), return_inverse=True)
+        rows, zeros = np.bincount(value), np.bincount(value, zero)
+        others = np.bincount(value, zero & open_rows), np.bincount(value, open_rows)
+        part, whole = (each.sum() - each for each in others)
+        never = (zeros == rows) & (rows >= 3) & (((part + 0.5) / (whole + 1.0)) ** rows < 1e-3)
+        if not never.any():
+            continue
+        shut = never[value]
+        found[places[0][shut], places[1][shut]] = True
+        if later is not None and name in later.columns:
+            owner = _owners(later, [each for each in schema.series if each in later.columns], keys)
+            day = period_place(*start, later[schema.date].to_numpy())
+            coming = np.isin(as_categories(later[name]).to_numpy(), values[never])
+            for row in np.flatnonzero(coming & (day >= 0) & (day < closed.shape[1])):
+                found[owner[row], day[row]] = True
+    return found
 
 
 # --- What is known of days and of series.
@@ -387,8 +495,7 @@ def _known(
     later: polars.DataFrame | None,
     schema: Schema,
     places: tuple[Places, Places],
-    first: datetime.date,
-    step: int,
+    start: tuple[datetime.date, str],
     shape: tuple[int, int],
     keys: polars.DataFrame,
     notes: list[str],
@@ -404,19 +511,17 @@ def _known(
     if lacking:
         more = f" and {len(lacking) - 10:,} more" if len(lacking) > 10 else ""
         listed = ", ".join(lacking[:10]) + more
-        were, they = ("is", "it") if len(lacking) == 1 else ("are", "they")
+        they = "it" if len(lacking) == 1 else "they"
         notes.append(
-            f"{listed} {were} not used, because nothing says what {they} will be on the coming "
-            "days; give a table that does (future=)."
+            f"Not used: {listed}, because nothing says what {they} will be on the coming days; "
+            "give a table that does (future=)."
         )
     found: dict[str, Array] = {}
     categories: list[str] = []
     names = [name for name in schema.known_future if name in there]
     if later is None or not names:
         return found, ()
-    day = ((later[schema.date].cast(pl.Date) - first).dt.total_days().to_numpy() // step).astype(
-        np.intp
-    )
+    day = period_place(*start, later[schema.date].to_numpy())
     inside = (day >= 0) & (day < shape[1])
     shared = [name for name in schema.series if name in later.columns]
     owner = _owners(later, shared, keys)
@@ -523,14 +628,6 @@ def _similar(observed: Array, static: Mapping[str, NDArray[np.int64]]) -> Places
 
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
-
-
-def _unit(step: int) -> str:
-    return "day" if step == 1 else "week"
-
-
-def _day(first: datetime.date, place: int, step: int) -> str:
-    return str(first + datetime.timedelta(days=int(place) * step))
 
 
 def _called(keys: polars.DataFrame, place: int) -> str:

@@ -18,20 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
-from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput, Unsupported
 from unmet.files import check_zip
 from unmet.rows import STOCK_SLACK
+from unmet.tables.dates import read_dates
 from unmet.tables.dialect import (
-    YEARS,
     Dialect,
     as_bytes,
-    beyond_calendars,
     check_names,
     find_header,
     one_line,
     read_text,
     with_types,
+    without_noise,
 )
 from unmet.validation import is_missing
 
@@ -301,8 +300,12 @@ def _read_excel(
         )
     if header > filled[0]:
         notes.append(f"The first {header} lines of {file.name} are above the header and not read.")
-    table = table.rename({name: name.strip() for name in table.columns})
+    # dates in the header have no names there
+    unnamed = {f"__UNNAMED__{place}": cell for place, cell in enumerate(lines[header]) if cell}
+    table = table.rename({name: unnamed.get(name, name).strip() for name in table.columns})
+    table, said = without_noise(table)
     table, _ = with_types(table.with_columns(_whole_days(table)), text, decimal, str(file))
+    notes += said
     return TableFile(table, notes=tuple(notes))
 
 
@@ -335,198 +338,6 @@ def _whole_days(table: polars.DataFrame) -> list[polars.Series]:
 
     moments = [column for column in table if column.dtype == pl.Datetime]
     return [each.dt.date() for each in moments if (each.dt.truncate("1d") == each).all()]
-
-
-# --- Dates: recognised whatever they look like, and turned into calendar features on request.
-
-PARTS = ("weekday", "weekend", "month", "quarter", "day", "season", "trend")
-"""Calendar features: names of weekday and month, whether it is a weekend, the quarter, the day of
-the month, two waves a year, and years since the first training day."""
-
-_FORMATS = (
-    *("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"),
-    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %b %y", "%b %d, %Y"),  # the month is told by its name
-)
-_WEEKS = "%G-W%V-%u"
-_WEEK = r"^(\d{4})-?W(\d{2})(?:-?([1-7]))?$"
-_CLOCK = r"[T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?$"
-_YEAR = 365.25
-
-
-def read_dates(table: polars.DataFrame, name: str, form: str | None = None) -> polars.Series:
-    """Column of dates, also from text in one of the usual forms.
-
-    02-Jan-23 and weeks such as 2023-W05 are dates as well; a week is its Monday, a moment the day
-    that the clock showed where it was written, whatever its zone.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-    name : str
-    form : str, optional
-        Form of the text, such as "%d/%m/%Y", where it is known from other rows (`date_form`): it
-        settles what a few rows alone cannot, which is day and which is month.
-
-    Returns
-    -------
-    polars.Series
-        Of dates, none missing.
-    """
-    import polars as pl
-
-    column = table[name]
-    if column.null_count():
-        row = int(column.is_null().arg_max() or 0)
-        raise InvalidInput(
-            f"The date column {name!r} must have a date in every row, got none in "
-            f"{column.null_count():,} rows, first in row {row}."
-        )
-    if column.dtype in (pl.Date, pl.Datetime):
-        beyond = beyond_calendars(column)
-        if beyond.any():
-            row = int(beyond.arg_max() or 0)
-            raise InvalidInput(
-                f"The date column {name!r} must hold dates of the years {YEARS[0]} to {YEARS[1]}, "
-                f"got the year {column.dt.year()[row]} in row {row}."
-            )
-        return column.dt.date() if column.dtype == pl.Datetime else column
-    if column.dtype.is_integer():
-        column = column.cast(pl.String)
-    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        raise InvalidInput(f"The date column {name!r} must hold dates, got {column.dtype}.")
-    return _parse(_bare(column), name, form)
-
-
-def date_form(table: polars.DataFrame, name: str) -> str | None:
-    """Form of the text of a column of dates; None where it is no text, or several forms fit."""
-    import polars as pl
-
-    if table[name].dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return None
-    fitting = fitting_forms(_bare(table[name]))
-    return next(iter(fitting)) if len(fitting) == 1 else None
-
-
-def dates_as_read(dates: polars.Series, column: polars.Series) -> polars.Series:
-    """Write dates as a column wrote its own, such as 02.01.2023 or 2023-W05.
-
-    Parameters
-    ----------
-    dates : polars.Series
-        To be written.
-    column : polars.Series
-        Dates as they were read: text, numbers such as 20230102, or dates.
-
-    Returns
-    -------
-    polars.Series
-        Of text; of dates where the column has such, or has no single form.
-    """
-    import polars as pl
-
-    if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and not column.dtype.is_integer():
-        return dates
-    text = _bare(column.drop_nulls())
-    fitting = fitting_forms(text)
-    if not fitting:
-        return dates
-    form, known = next(iter(fitting.items()))
-    written = [form, *_SHORTER] if form == _WEEKS else [form, _without_zeros(form)]
-    exact = [each for each in written if (known.dt.strftime(each) == text).all()]
-    return dates.dt.strftime(exact[0] if exact else form)
-
-
-_SHORTER = ("%G-W%V", "%GW%V", "%GW%V%u")  # weeks without a day, or without signs
-
-
-def _without_zeros(form: str) -> str:
-    return form.replace("%d", "%-d").replace("%m", "%-m")
-
-
-def _bare(column: polars.Series) -> polars.Series:
-    """Text without spaces around it and without the time of day."""
-    import polars as pl
-
-    return column.cast(pl.String).str.strip_chars().str.replace(_CLOCK, "")
-
-
-def fitting_forms(text: polars.Series) -> dict[str, polars.Series]:
-    """Forms that fit every row, with the dates; the year 24 is not 2024."""
-    if text.str.contains(_WEEK).all():
-        days = text.str.replace(_WEEK, "${1}-W${2}-${3}").str.replace("-$", "-1")
-        weeks = days.str.to_date(_WEEKS, strict=False)
-        return {} if weeks.null_count() or beyond_calendars(weeks).any() else {_WEEKS: weeks}
-    fitting = {}
-    for form in _FORMATS:
-        dates = text.str.to_date(form, strict=False)
-        if not dates.null_count() and not beyond_calendars(dates).any():
-            fitting[form] = dates
-    return fitting
-
-
-def _parse(text: polars.Series, name: str, known: str | None) -> polars.Series:
-    """Take the one form that fits every row; refuse where day and month could be exchanged."""
-    import polars as pl
-
-    fitting = fitting_forms(text)
-    if known in fitting:
-        return fitting[known].cast(pl.Date)
-    if not fitting:
-        first = text.str.to_date(_FORMATS[0], strict=False)
-        row = int((first.is_null() | beyond_calendars(first)).arg_max() or 0)
-        raise InvalidInput(
-            f"The date column {name!r} must hold dates such as 2024-05-31, "
-            f"got {text[row]!r} in row {row}."
-        )
-    first_form, *others = fitting
-    if not all(fitting[form].equals(fitting[first_form]) for form in others):
-        raise InvalidInput(
-            f"The dates in column {name!r} must tell day from month, such as 2024-05-31, "
-            f"got {text[0]!r}, which fits {' and '.join(fitting)}."
-        )
-    return fitting[first_form].cast(pl.Date)
-
-
-def calendar(dates: polars.Series, part: str, first_day: Any) -> polars.DataFrame:
-    """Columns of one calendar feature.
-
-    Parameters
-    ----------
-    dates : polars.Series
-    part : str
-        One of `PARTS`.
-    first_day : datetime.date
-        Where the trend starts.
-    """
-    import polars as pl
-
-    if part == "weekday":
-        columns = {part: _named(dates.dt.weekday(), WEEKDAYS)}
-    elif part == "month":
-        columns = {part: _named(dates.dt.month(), MONTHS)}
-    elif part == "quarter":
-        columns = {part: _named(dates.dt.quarter(), ("Q1", "Q2", "Q3", "Q4"))}
-    elif part == "weekend":
-        columns = {part: (dates.dt.weekday() >= 6).cast(pl.Float64)}
-    elif part == "day":
-        columns = {part: dates.dt.day().cast(pl.Float64)}
-    elif part == "trend":
-        days = (dates - first_day).dt.total_days()
-        columns = {part: days.cast(pl.Float64) / _YEAR}
-    else:
-        angle = 2.0 * np.pi * dates.dt.ordinal_day().to_numpy() / _YEAR
-        columns = {
-            f"season {wave} {times}": pl.Series(function(times * angle))
-            for times in (1, 2)
-            for wave, function in (("sin", np.sin), ("cos", np.cos))
-        }
-    return pl.DataFrame(columns)
-
-
-def _named(number: polars.Series, names: Any) -> polars.Series:
-    import polars as pl
-
-    return number.replace_strict(range(1, len(names) + 1), names, return_dtype=pl.String)
 
 
 # --- What the rows say beside features: observations, costs, flags, stock and dates.

@@ -15,7 +15,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from unmet.errors import InvalidInput
-from unmet.tables.reading import NO, YES, date_form, fitting_forms, read_dates, require_columns
+from unmet.tables.dates import could_be_dates, date_form, read_dates
+from unmet.tables.reading import NO, YES, require_columns
 
 if TYPE_CHECKING:
     import polars
@@ -30,7 +31,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "sales": _words(
         "sales units_sold unit_sales sold quantity_sold qty_sold sales_qty sales_quantity absatz "
         "verkauf verkauft verkäufe ventes vendu ventas vendido quantity qty units menge y observed "
-        "demand nachfrage"
+        "demand nachfrage anzahl stück consumption verbrauch volume amount"
     ),
     "sold_out": _words(
         "sold_out soldout stockout stock_out out_of_stock oos censored ausverkauft in_stock instock"
@@ -52,18 +53,47 @@ AFTERWARDS = NAMES["sold_out"] + _words(
     "leftover leftovers remaining unsold left left_over surplus closing end_of_day eod written_off "
     "endbestand restbestand übrig rest restant restants invendu invendus revenue turnover umsatz "
     "erlös profit takings transactions receipts customers customer_count footfall traffic guests "
-    "visitors kunden gäste bons clients orders ordered last_sale"
+    "visitors kunden gäste bons clients orders ordered last_sale margin gross_margin cogs money "
+    "betrag line_total hours_out"
 )
 """Parts of names of what nobody knows when orders are decided: never features."""
 
-_ITEMS = _words("item product sku article material ean dish artikel produkt gericht")
+_ITEMS = _words(
+    "item product sku article material ean upc plu dish artikel produkt gericht stock_code "
+    "stockcode part_number menu_item unique_id"
+)
 _PLACES = _words("store shop branch location outlet market restaurant filiale standort markt")
 _KINDS = _words(
     "category cat department dept family class brand city region kategorie warengruppe abteilung "
     "marke hersteller stadt"
 )
 _IDS = _words("id ids code nr no number key name series unique_id")
-_CALENDAR = _words("weekday wochentag day_of_week dow month monat year quarter week")
+RECEIPT = _words(
+    "receipt receipt_id basket transaction invoice ticket order_id order_no order_number order bon "
+    "beleg kassenbon rechnung row line zeile pos position index"
+)
+"""Names of receipts and lines: numbers that never come again."""
+_NOT_SERIES = (
+    *RECEIPT,
+    *_words("customer client kunde cashier kassierer till kasse user email phone card postal zip"),
+    *_words("payment cash_type address description comment note notes remark bemerkung"),
+)
+_UNITS = _words(
+    "quantity qty units units_sold quantity_sold qty_sold unit_sales menge anzahl stück absatz"
+)
+_MONEY = _words("money betrag revenue umsatz turnover erlös value net gross line_total total")
+_WEATHER = _words(
+    "temperature temp tavg rain rainfall precipitation precpt humidity wind snow sunshine weather "
+    "wetter regen temperatur"
+)
+_LATER = _words(
+    "ship shipped shipping delivery delivered due paid payment updated modified return end expiry "
+    "birth liefer lieferung"
+)
+_CALENDAR = _words(
+    "weekday wochentag day_of_week dow month monat year jahr quarter quartal week woche kw hour "
+    "stunde minute day_of_month day_of_year week_of_year"
+)
 _END = _words("end closing left remaining rest after")
 
 
@@ -86,6 +116,12 @@ class Schema:
         What was left at the end of each period; never inferred.
     gaps : {"auto", "missing", "zero"}
         What days without a row are: found out, unknown, or days on which nothing was sold.
+    duplicates : {"sum", "error", "last"}
+        Several rows of a series and period: added up, refused, or the last of them.
+    period : {"day", "business day", "week", "month", "quarter", "year"}
+        What a row is for, or is added up to. None: inferred.
+    date_format : str
+        Form of dates in text, such as "%d/%m/%Y", where rows do not tell day from month.
     sold_out_opposite : bool
         Whether the flag says the opposite, that something was left; inferred from its name.
     static : tuple of str
@@ -110,6 +146,9 @@ class Schema:
     known_future: Any = None
     on_hand: str | None = None
     gaps: str = "auto"
+    duplicates: str = "sum"
+    period: str | None = None
+    date_format: str | None = None
     sold_out_opposite: bool = False
     static: tuple[str, ...] = ()
     why: dict[str, str] = field(default_factory=dict)
@@ -154,7 +193,9 @@ class Schema:
             )
 
 
-def infer_schema(table: polars.DataFrame, schema: Schema | None = None) -> Schema:
+def infer_schema(
+    table: polars.DataFrame, schema: Schema | None = None, told: Iterable[str] = ()
+) -> Schema:
     """Infer which column is what, but for those that are given.
 
     Parameters
@@ -162,6 +203,8 @@ def infer_schema(table: polars.DataFrame, schema: Schema | None = None) -> Schem
     table : polars.DataFrame
     schema : Schema, optional
         What is known; fields that are None are inferred.
+    told : iterable of str
+        Columns that a table of coming days has: they are known beforehand, whatever their names.
 
     Returns
     -------
@@ -200,30 +243,33 @@ def infer_schema(table: polars.DataFrame, schema: Schema | None = None) -> Schem
             free.remove(column)
         return column
 
-    date = took(given.date or _only("date", date_columns(table, free), why))
+    date = took(given.date or _only(table, "date", date_columns(table, free), why))
     sold_out = given.sold_out or None
     flags = [name for name in named(free, NAMES["sold_out"]) if holds_flags(table[name])]
     if given.sold_out is None and flags:
-        sold_out = took(_only("sold_out", _best(flags, "sold_out"), why))
+        sold_out = took(_only(table, "sold_out", _best(flags, "sold_out"), why))
     sales = took(given.sales or _sales(table, free, why))
     stock = given.stock or None
     if given.stock is None:
         stock = took(_stock(table, free, str(sales), why))
-    dates = read_dates(table, str(date))
-    series = given.series
-    why["series"] = "given"
-    if series is None:
-        series = series_columns(table, free, dates)
-        if series is None:
-            _refuse_repeated(dates, str(date))
-        why["series"] = "with the date, one row each" if series else "one row a day"
+    dates = read_dates(table, str(date), given.date_format)
     price = given.price or None
     prices = [name for name in named(free, NAMES["price"]) if table[name].dtype.is_numeric()]
     if given.price is None and prices:
         price, why["price"] = prices[0], "its name"
+    series = given.series
+    why["series"] = "given"
+    if series is None:
+        series = series_columns(table, free, dates)
+        why["series"] = "with the date, one row each" if series else "one row a day"
+        if series is None:
+            if given.duplicates == "error":
+                _refuse_repeated(dates, str(date))
+            series = line_columns(table, free, dates, price)
+            why["series"] = "items and places; rows of the same day are added up"
     used = {date, sold_out, sales, stock, price, given.on_hand, *series}
     others = [name for name in table.columns if name not in used]
-    static, known, left_out = _others(table, others, series, given.known_future)
+    static, known, left_out = _others(table, others, series, given.known_future, str(sales), told)
     if price is not None:
         known = (price, *known)
     return Schema(
@@ -236,6 +282,9 @@ def infer_schema(table: polars.DataFrame, schema: Schema | None = None) -> Schem
         known_future=known,
         on_hand=given.on_hand,
         gaps=given.gaps,
+        duplicates=given.duplicates,
+        period=given.period,
+        date_format=given.date_format,
         sold_out_opposite=sold_out is not None and _rank(sold_out, OPPOSITE) is not None,
         static=static,
         why=why,
@@ -284,7 +333,9 @@ def _best(candidates: Sequence[str], entry: str) -> list[str]:
     return [name for name, rank in zip(candidates, ranks, strict=True) if rank == min(ranks)]
 
 
-def _only(entry: str, candidates: Sequence[str], why: dict[str, str]) -> str:
+def _only(
+    table: polars.DataFrame, entry: str, candidates: Sequence[str], why: dict[str, str]
+) -> str:
     """Take the one candidate; none or several are for the user to say."""
     if not candidates:
         raise InvalidInput(
@@ -292,12 +343,19 @@ def _only(entry: str, candidates: Sequence[str], why: dict[str, str]) -> str:
             f"name it ({entry}=)."
         )
     if len(candidates) > 1:
+        shown = [f"{name!r} ({_some_values(table[name])})" for name in candidates[:6]]
+        more = f" and {len(candidates) - 6} more" if len(candidates) > 6 else ""
         raise InvalidInput(
-            f"{entry} must be one column, got {' and '.join(map(repr, candidates))}, which look "
-            f"equally good: name it ({entry}=)."
+            f"{entry} must be one column, got {' and '.join(shown)}{more}, which look equally "
+            f"good: name it ({entry}=)."
         )
     why.setdefault(entry, "its name" if _rank(candidates[0], NAMES[entry]) else "its content")
     return candidates[0]
+
+
+def _some_values(column: polars.Series) -> str:
+    """Three example values."""
+    return ", ".join(str(each) for each in column.drop_nulls().unique(maintain_order=True).head(3))
 
 
 # --- Candidates by content.
@@ -318,16 +376,19 @@ def date_columns(table: polars.DataFrame, columns: Iterable[str]) -> list[str]:
         elif column.dtype in (pl.String, pl.Categorical, pl.Enum) or (
             named_so and column.dtype.is_integer()
         ):
-            some = column.cast(pl.String).head(50).str.strip_chars()
-            if not named_so and not some.str.contains(r"\d.*\d").all():
+            some = table.select(name).head(50)
+            if not named_so and not some[name].cast(pl.String).str.contains(r"\d.*\d").all():
+                continue
+            if not could_be_dates(some[name]):
                 continue
             try:
                 read_dates(table, name, date_form(table, name))
             except InvalidInput:
-                ambiguous = column.dtype == pl.String and fitting_forms(some)
-                if not (named_so and ambiguous):
+                if not (named_so and column.dtype == pl.String):
                     continue  # a date that is day or month is refused where it is read
             found.append(name)
+    later = set(named(found, _LATER))  # what was ordered on a day is shipped on another
+    found = [name for name in found if name not in later] or found
     return _best(found, "date") if found else []
 
 
@@ -342,24 +403,31 @@ def holds_flags(column: polars.Series) -> bool:
     return bool(found) and found <= {*YES, *NO}
 
 
-def _sales(table: polars.DataFrame, free: list[str], why: dict[str, str]) -> str:
-    numeric = [name for name in free if table[name].dtype.is_numeric()]
-    fitting = [
-        name
-        for name in named(numeric, NAMES["sales"])
-        if _rank(name, NAMES["price"]) is None and not is_id(name)
-    ]
-    if fitting:
-        best = _best(fitting, "sales")
-        return _only("sales", best, why)
-    rest = [
+def sales_columns(table: polars.DataFrame, columns: Iterable[str]) -> list[str]:
+    """Columns of numbers that may be sales: by name if there are any, otherwise by content."""
+    numeric = [name for name in columns if table[name].dtype.is_numeric() and not is_id(name)]
+    numeric = [name for name in numeric if _rank(name, NAMES["price"]) is None]
+    found = _best(named(numeric, NAMES["sales"]), "sales")
+    units = [name for name in named(numeric, _UNITS) if name not in found and is_whole(table[name])]
+    if units and found and not is_whole(table[found[0]]):
+        return units[:1]  # sales with decimals beside whole units are money
+    others = (*NAMES["promotion"], *NAMES["stock"], *_WEATHER, *_MONEY, *_CALENDAR)
+    return found or [
         name
         for name in numeric
-        if not (is_id(name) or is_afterwards(name) or holds_flags(table[name]))
-        and _rank(name, (*NAMES["price"], *NAMES["promotion"], *NAMES["stock"])) is None
+        if not (is_afterwards(name) or holds_flags(table[name]))
+        and _rank(name, others) is None
         and table[name].n_unique() > 1
     ]
-    return _only("sales", rest, why)
+
+
+def is_whole(column: polars.Series) -> bool:
+    """Whether a column holds whole numbers."""
+    return column.dtype.is_integer() or bool((column == column.round()).all())
+
+
+def _sales(table: polars.DataFrame, free: list[str], why: dict[str, str]) -> str:
+    return _only(table, "sales", sales_columns(table, free), why)
 
 
 def _stock(table: polars.DataFrame, free: list[str], sales: str, why: dict[str, str]) -> str | None:
@@ -399,30 +467,26 @@ def series_columns(
 
     Of several that do, those are taken whose names say item or place.
     """
-    import polars as pl
-
-    text = (pl.String, pl.Categorical, pl.Enum)
-    day = dates.alias("\0day")
+    columns, day = list(columns), dates.alias("\0day")
     if not day.is_duplicated().any():
         return ()
     whole = table.with_columns(day)
     n_days = day.n_unique()
-    candidates: list[tuple[int, str]] = []
-    for name in columns:
-        kind = table[name].dtype
-        if not (kind in text or (kind.is_integer() and is_id(name))):
-            continue
-        pairs = whole.select("\0day", name).n_unique()
-        if pairs > n_days or table[name].n_unique() == 1:  # else it says no more than the date
-            candidates.append((_place_of(name), name))
-    ranked = [name for _, name in sorted(candidates, key=lambda each: each[0])]
+    ranked = [
+        name
+        for name in _telling(table, columns, whole)
+        if table[name].n_unique() == 1 or whole.select("\0day", name).n_unique() > n_days
+    ]  # others say no more than the date
     few = whole.filter(day.is_in(day.unique().sort().head(20).implode()))
     for size in range(1, min(4, len(ranked)) + 1):
         fitting = []
         for names in combinations(ranked, size):
             keys = ["\0day", *names]
-            if few.select(keys).n_unique() == few.height and (
-                whole.select(keys).n_unique() == whole.height
+            if (
+                few.select(keys).n_unique() == few.height
+                and whole.select(keys).n_unique() == whole.height
+                # a series has several rows: who bought what tells rows apart, but is none
+                and table.select(names).n_unique() * min(3.0, n_days / 2) <= table.height
             ):
                 fitting.append(names)
         if fitting:
@@ -433,6 +497,69 @@ def series_columns(
             best = min(fitting, key=order)
             return tuple(name for name in table.columns if name in best)
     return None
+
+
+def line_columns(
+    table: polars.DataFrame,
+    columns: Iterable[str],
+    dates: polars.Series,
+    price: str | None = None,
+) -> tuple[str, ...]:
+    """Columns of items and places, where a series has several rows a day, such as order lines.
+
+    An item whose prices differ has a further column that tells them apart, such as a size. A column
+    that another one determines, such as the name beside the number of an item, is not needed.
+    """
+    import polars as pl
+
+    ranked = _telling(table, list(columns), table.with_columns(dates.alias("\0day")))
+    by_name = [name for name in ranked if _place_of(name) == 0]
+    if not any(map(is_item, by_name)):
+        by_name += [n for n in ranked if is_id(n) and _place_of(n) == 1][:1]
+    found: list[str] = []
+    for name in by_name:
+        both = table.select(*found, name).n_unique()
+        if not found or both > 1.1 * table.select(found).n_unique():
+            found.append(name)
+    if price is not None and found:
+
+        def usual(keys: Sequence[str]) -> float:
+            """Share of rows with the price that is usual for their item."""
+            most = table.select((pl.col(price) == pl.col(price).mode().min().over(keys)).mean())
+            return float(most.item() or 0.0)
+
+        more = [name for name in ranked if name not in found and table[name].n_unique() <= 30]
+        if more and (alone := usual(found)) < 0.9:
+            best = max(more, key=lambda name: usual([*found, name]))
+            found += [best] if usual([*found, best]) >= max(0.95, alone + 0.2) else []
+    return tuple(name for name in table.columns if name in found)
+
+
+def _telling(table: polars.DataFrame, columns: Sequence[str], dated: polars.DataFrame) -> list[str]:
+    """Columns that may tell series apart, the best names first.
+
+    Items and places come again, on other days: numbers of rows and of receipts do not.
+    """
+    import polars as pl
+
+    text = (pl.String, pl.Categorical, pl.Enum)
+    never = set(named(columns, _NOT_SERIES)) - set(named(columns, _ITEMS, exactly=True))
+    n_days = dated["\0day"].n_unique()
+    found: list[tuple[int, str]] = []
+    for name in columns:
+        column = table[name]
+        if not (column.dtype in text or (column.dtype.is_integer() and is_id(name))):
+            continue
+        if column.dtype == pl.String and column.head(20).str.contains(r"^\d{1,2}:\d{2}").all():
+            continue  # the time of day
+        values, pairs = column.n_unique(), dated.select("\0day", name).n_unique()
+        if table.height >= 20 and pairs < 1.5 * values and n_days > 1:
+            continue
+        strange = name in never and not is_item(name)
+        if strange and 2 * pairs < n_days * values:
+            continue
+        found.append((3 if strange else _place_of(name), name))
+    return [name for _, name in sorted(found, key=lambda each: each[0])]
 
 
 def _place_of(name: str) -> int:
@@ -447,7 +574,7 @@ def _refuse_repeated(dates: polars.Series, name: str) -> None:
     raise InvalidInput(
         f"Each series must have one row a day, got {dates[twice]} several times in column "
         f"{name!r} and no columns that tell these rows apart: name them (series=), or add rows "
-        "of the same day up."
+        "of the same day up (duplicates='sum')."
     )
 
 
@@ -456,6 +583,8 @@ def _others(
     columns: Sequence[str],
     keys: Sequence[str],
     given: Sequence[str] | None,
+    sales: str,
+    told: Iterable[str],
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
     """Sort the other columns: what never changes in a series, what may be known, what is not."""
     import polars as pl
@@ -469,7 +598,9 @@ def _others(
         if name in before:
             continue
         values = column.drop_nulls().n_unique()
-        if is_afterwards(name):
+        if given is None and name in told and values > 1:
+            before.append(name)
+        elif is_afterwards(name):
             left[name] = "known only afterwards"
         elif plain(name) in _CALENDAR:
             left[name] = "made from the date anyway"
@@ -481,6 +612,12 @@ def _others(
             left[name] = "known only afterwards"  # also where the user says that it is no limit
         elif given is not None:
             left[name] = "not named"
+        elif _rank(name, _WEATHER) is not None:
+            left[name] = "known only afterwards"
+        elif column.dtype.is_integer() and named([name], _NOT_SERIES) and 2 * values > column.len():
+            left[name] = "a number of rows or receipts"
+        elif column.dtype.is_numeric() and _goes_with(column, table[sales]):
+            left[name] = "goes with sales, so known only afterwards"
         elif column.dtype.is_temporal():
             left[name] = "another date"
         elif column.dtype.is_numeric() or column.dtype == pl.Boolean or values <= 60:
@@ -488,3 +625,14 @@ def _others(
         else:
             left[name] = "text of many values"
     return tuple(static), tuple(before), left
+
+
+def _goes_with(column: polars.Series, sales: polars.Series) -> bool:
+    """Whether a column is nearly a multiple of sales, such as what they brought in."""
+    import polars as pl
+
+    both = pl.DataFrame({"x": column, "y": sales}).drop_nulls()
+    if both.height < 30 or not sales.dtype.is_numeric():
+        return False
+    found = both.select(pl.corr("x", "y", method="spearman")).item()
+    return found is not None and float(found) > 0.97

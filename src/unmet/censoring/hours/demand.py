@@ -234,9 +234,9 @@ class HourlyDemand:
                 f"hours must tell series apart as the table does, by "
                 f"{', '.join(names) or 'nothing'}; got {', '.join(keys.columns)}."
             )
-        if panel.step != 1:
+        if panel.unit != "day":
             raise InvalidInput(
-                "hours can be used where there is one row a day, got one row a week."
+                f"hours can be used where there is one row a day, got one row a {panel.unit}."
             )
         place = np.zeros(panel.n_series, dtype=np.intp)
         if names:
@@ -252,7 +252,8 @@ class HourlyDemand:
                     "table tells fewer apart."
                 )
             place = np.array([known.get(row, -1) for row in wanted.iter_rows()], dtype=np.intp)
-        day = np.arange(panel.n_days) - (self.hours.first_day - panel.first_day).days
+        dates = panel.date(np.arange(panel.n_days))
+        day = (dates - np.datetime64(self.hours.first_day, "D")).astype(np.intp)
         there = (day >= 0) & (day < self.hours.n_days)
         cells, own = np.ix_(place >= 0, there), np.ix_(place[place >= 0], day[there])
         chance = np.full(panel.observed.shape, np.nan)

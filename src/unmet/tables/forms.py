@@ -1,0 +1,505 @@
+"""The forms in which people export sales, brought into one: a row for each series and period.
+
+The one reader of tables of sales, for the command line, the page and `OrderPlan.fit`. A wide table
+becomes long, lines of orders and receipts are added up, totals are left out. What was done is said
+in notes, with counts.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unmet.errors import InvalidInput
+from unmet.tables.dates import find_period, period_date, period_place, read_dates, readings
+from unmet.tables.dialect import TOTAL, DecimalUnknown, with_types, without_noise
+from unmet.tables.reading import as_polars, read_flags, require_columns
+from unmet.tables.schema import (
+    NAMES,
+    Schema,
+    date_columns,
+    infer_schema,
+    is_id,
+    is_whole,
+    named,
+    plain,
+    sales_columns,
+)
+from unmet.validation import OneOf
+
+if TYPE_CHECKING:
+    import polars
+
+DUPLICATES = ("sum", "error", "last")
+"""What becomes of several rows of a series and period: added up, refused, or the last is taken."""
+
+
+@dataclass(frozen=True)
+class SalesTable:
+    """A table of sales as plans take it.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        One row for each series and period.
+    schema : Schema
+        Complete: which column is what, and the period.
+    notes : tuple of str
+        What was done to the table, a sentence each.
+    n_rows : int
+        Rows of the table as it was given.
+    """
+
+    table: polars.DataFrame
+    schema: Schema
+    notes: tuple[str, ...]
+    n_rows: int
+
+    @property
+    def n_series(self) -> int:
+        """How many series."""
+        names = self.schema.series
+        return self.table.select(names).n_unique() if names else 1
+
+
+def read_sales(
+    table: Any,
+    schema: Schema | None = None,
+    *,
+    told: Iterable[str] = (),
+    beside: Collection[str] = (),
+) -> SalesTable:
+    """Read a table of sales of any form.
+
+    Parameters
+    ----------
+    table : table of pandas, polars or pyarrow
+    schema : Schema, optional
+        What is known of the columns.
+    told : iterable of str
+        Columns that a table of coming days has.
+    beside : collection of str
+        Columns that are kept, but are nothing that is inferred.
+
+    Returns
+    -------
+    SalesTable
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> wide = pl.DataFrame({"item": ["tea", "bun"], "2024-05-01": [3, 5], "2024-05-02": [4, 6],
+    ...                      "2024-05-03": [2, 9]})
+    >>> found = read_sales(wide)
+    >>> found.schema.date, found.schema.series, found.schema.sales, found.table.height
+    ('date', ('item',), 'sales', 6)
+    >>> found.notes
+    ('3 columns, 2024-05-01 to 2024-05-03, are days: each became a row of date and sales.',)
+    """
+    if isinstance(table, SalesTable):
+        return table
+    given = schema or Schema()
+    OneOf(*DUPLICATES)("duplicates", given.duplicates)
+    rows, notes = as_long(table, given)
+    found = infer_schema(
+        rows.drop(set(beside) & set(rows.columns)),
+        given if given.sales in (None, *rows.columns) else replace(given, sales="sales"),
+        told,
+    )
+    if notes and "became a row" in notes[-1]:
+        found = replace(found, why={**found.why, "date": notes[-1].split(", are")[0]})
+    n_rows = rows.height
+    dates = read_dates(rows, found.date, found.date_format)
+    rows, dates, said = _without_totals(rows.with_columns(dates.alias(found.date)), found)
+    notes += said
+    if found.period is None:
+        found = replace(found, period=find_period(dates, found.date))
+    rows, found, said = _add_up(rows, found, beside)
+    notes += said
+    if _looks_like_money(rows[found.sales]):
+        notes.append(
+            f"{found.sales!r} looks like money, so orders are money, too; if there are units, name "
+            "their column (sales=)."
+        )
+    return SalesTable(rows, found, tuple(notes), n_rows)
+
+
+# --- From any form to long.
+
+
+def as_long(table: Any, schema: Schema | None = None) -> tuple[polars.DataFrame, list[str]]:
+    """Bring a table into the long form, with a column of dates and one of sales.
+
+    A long table stays as it is. Otherwise columns of days, weeks or months become rows, columns of
+    year and month become one of dates, and lines without a quantity count as one unit.
+
+    Parameters
+    ----------
+    table : table of pandas, polars or pyarrow
+    schema : Schema, optional
+        What is known of the columns. Several names in `Schema.sales` are those of items.
+
+    Returns
+    -------
+    table : polars.DataFrame
+    notes : list of str
+    """
+    import polars as pl
+
+    given = schema or Schema()
+    rows, notes = without_noise(as_polars(table))
+    if not rows.height:
+        raise InvalidInput("table must have at least one row, got none.")
+    words = [name for name, kind in rows.schema.items() if kind == pl.String]
+    amounts = named(words, (*NAMES["sales"], *NAMES["stock"], *NAMES["price"]))
+    ids = [
+        name
+        for name in words
+        if is_id(name)
+        or named([name], NAMES["date"])
+        or (name not in amounts and rows[name].str.contains(r"^\d+$").all())
+    ]
+    with suppress(DecimalUnknown):  # columns of text that may be numbers stay text
+        rows, _ = with_types(rows, ids)
+    if given.sales is not None and given.sales not in rows.columns:
+        items = given.sales.split(",") if isinstance(given.sales, str) else list(given.sales)
+        items = [name.strip() for name in items]
+        require_columns(rows, items, "sales")
+        index = [name for name in rows.columns if name not in items]
+        rows = rows.unpivot(items, index=index, variable_name="item", value_name="sales")
+        notes.append(f"{len(items)} columns are items: each became rows of item and sales.")
+        return rows, notes
+    if given.date is None:
+        rows, said = _melted(rows)
+        notes += said
+    dates = [given.date] if given.date else date_columns(rows, rows.columns)
+    if not dates:
+        rows, dates = _joined_dates(rows, notes)
+    if given.sales is None and len(dates) == 1:
+        free = [name for name in rows.columns if name != dates[0]]
+        lines = rows[dates[0]].n_unique() < rows.height
+        name = "sales" if "sales" not in rows.columns else "units"
+        if lines and not sales_columns(rows, free):
+            rows = rows.with_columns(pl.lit(1).alias(name))
+            notes.append("No column tells how much was sold: each row counts as one unit.")
+    return rows, notes
+
+
+_NUMBERED = re.compile(
+    r"^(?:(?P<week>w|kw|cw|wk|week|woche|semaine)|(?P<day>d|day|tag)|(?P<month>m|month|monat))"
+    r"[ _.-]?(?P<number>\d{1,4})$",
+    re.IGNORECASE,
+)
+
+
+def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
+    """Turn columns of periods into rows; a table without such stays as it is."""
+    import polars as pl
+
+    names = [name for name, kind in rows.schema.items() if kind.is_numeric() or kind == pl.Null]
+    by_measure, form = _period_columns(names)
+    columns = [name for each in by_measure.values() for name in each]
+    rest = [name for name in rows.columns if name not in columns]
+    dated = date_columns(rows, rest)
+    most = max(map(len, by_measure.values()), default=0)
+    if most < 3 or (dated and (form == "numbered" or most < 6)):
+        return rows, []
+    years = [name for name in named(rest, ("year", "jahr"), exactly=True) if form == "numbered"]
+    index = [
+        name for name in rest if not rows[name].dtype.is_numeric() or is_id(name) or name in years
+    ]
+    if not index:
+        index = [name for name in rest if rows[name].n_unique() == rows.height][:1]
+    if not index and rows.height > 1:
+        rows, index = rows.with_row_index("row"), ["row"]
+    date = "date" if "date" not in rest else "period"
+    made: polars.DataFrame | None = None
+    for measure, dates in by_measure.items():
+        long = rows.with_row_index("\0row").unpivot(
+            list(dates), index=["\0row", *index], variable_name="\0name", value_name=measure
+        )
+        told = long["\0name"].replace_strict(
+            list(dates), list(dates.values()), return_dtype=pl.Date
+        )
+        long = long.with_columns(told.alias(date)).drop("\0name")
+        if made is not None:
+            long = made.join(long.select("\0row", date, measure), on=["\0row", date], how="left")
+        made = long
+    assert made is not None
+    first = next(iter(by_measure))
+    made = made.drop("\0row").filter(pl.col(first).is_not_null())
+    if years:
+        shift = made[years[0]].cast(pl.Int32) - made[date].dt.year()
+        moved = pl.DataFrame({"d": made[date], "y": shift}).select(
+            pl.col("d").dt.offset_by(pl.format("{}y", "y"))
+        )
+        made = made.with_columns(moved.to_series().alias(date)).drop(years[0])
+        index.remove(years[0])
+    made = made.with_columns(
+        pl.col(name).cast(pl.String) for name in index if made[name].dtype.is_numeric()
+    )
+    shown = list(by_measure[first])
+    unit = find_period(made[date], date).split()[-1]
+    notes = []
+    if form == "numbered" and not years:
+        notes.append(f"The columns of {unit}s have no year: the first is dated {made[date].min()}.")
+    dropped = [name for name in rest if name not in (*index, *years)]
+    if dropped:
+        listed = ", ".join(dropped[:5]) + (" and others" if len(dropped) > 5 else "")
+        notes.append(f"Columns of numbers beside those of {unit}s are not used: {listed}.")
+    notes.append(
+        f"{len(shown)} columns, {shown[0]} to {shown[-1]}, are {unit}s: each became a row of "
+        f"{date} and {' and '.join(by_measure)}."
+    )
+    return made.select(*index, date, *by_measure), notes
+
+
+def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date]], str]:
+    """Columns that are called like periods, with their dates, by what they measure; and how.
+
+    "2024-05-01", "Jan-98" and "2024-W05" are dated, "W23", "Jan" and "d_1" are numbered.
+    """
+    import polars as pl
+
+    found: dict[str, dict[str, datetime.date]] = {}
+    if not names:
+        return found, ""
+    # R puts an X before numbers; _ and . between digits stand for other signs
+    bare = {
+        name: re.sub(r"(?<=\d)_(?=\d)", "-", re.sub(r"^X(?=\d)|[ T]00:00:00$", "", name))
+        for name in names
+    }
+    split = {name: _split(text) for name, text in bare.items()}
+    for form, texts in (("dated", bare), ("dated", {n: part for n, (_, part) in split.items()})):
+        text = pl.Series(list(texts.values()), dtype=pl.String)
+        dated = max(readings(text).values(), key=lambda each: each.len() - each.null_count())
+        if dated.len() - dated.null_count() >= 3:
+            for name, day in zip(names, dated, strict=True):
+                if day is not None:
+                    measure = split[name][0] if texts is not bare else ""
+                    found.setdefault(_measure(measure), {})[name] = day
+            return found, form
+    months = _months_named([part for _, part in split.values()])
+    if len(months) >= 3:
+        for name, (measure, part) in split.items():
+            if part in months:
+                day = datetime.date(_year_of(months[part], 12), months[part], 1)
+                found.setdefault(_measure(measure), {})[name] = day
+        return found, "numbered"
+    numbered = {name: match for name in names if (match := _NUMBERED.match(bare[name].strip()))}
+    kinds = {each.lastgroup and _kind(each) for each in numbered.values()}
+    numbers = [int(each["number"]) for each in numbered.values()]
+    steps = np.diff(numbers)
+    if len(numbers) < 3 or len(kinds) != 1 or not ((steps == 1) | (steps < -40)).all():
+        return {}, ""
+    kind = str(kinds.pop())
+    count = np.concatenate([[0], np.cumsum(np.where(steps > 0, steps, 1))])
+    last, of_year = numbers[-1], {"week": 53, "month": 12}.get(kind, 0)
+    begins = datetime.date(2001, 1, 1)  # a Monday, where nothing tells
+    if 1 <= last <= of_year:
+        year = _year_of(last, of_year)
+        end = (
+            datetime.date.fromisocalendar(year, min(last, 52), 1)
+            if kind == "week"
+            else datetime.date(year, last, 1)
+        )
+        begins = period_date(end, kind, -int(count[-1])).item()
+    dates = period_date(begins, kind, count).tolist()
+    return {"sales": dict(zip(numbered, dates, strict=True))}, "numbered"
+
+
+def _kind(match: re.Match[str]) -> str:
+    return next(name for name in ("week", "day", "month") if match[name])
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Take a measure off the name of a period: "Units Jan-98" is ("Units", "Jan-98")."""
+    before = re.match(r"^([A-Za-z][A-Za-z _]*?)[ _:-]+(\S.*\d.*|[A-Za-zä]{3,9})$", name)
+    after = re.match(r"^(\S*\d\S*|[A-Za-zä]{3,9})[ _:-]+([A-Za-z][A-Za-z _]*)$", name)
+    if before and named([before[1]], (*NAMES["sales"], *NAMES["stock"], *NAMES["price"])):
+        return before[1], before[2]
+    if after and named([after[2]], (*NAMES["sales"], *NAMES["stock"], *NAMES["price"])):
+        return after[2], after[1]
+    return "", name.strip()
+
+
+def _measure(name: str) -> str:
+    return plain(name) or "sales"
+
+
+_MONTHS = (
+    "jan january januar janvier janv|feb february februar février févr fevrier|mar march märz mrz "
+    "mars|apr april avril avr|may mai|jun june juni juin|jul july juli juillet juil|aug august août"
+    "|sep sept september septembre|oct october okt oktober octobre|nov november novembre|"
+    "dec december dez dezember décembre déc"
+)
+
+
+def _months_named(parts: list[str]) -> dict[str, int]:
+    """Numbers of parts that are names of months, alone."""
+    number = {
+        word: place + 1 for place, each in enumerate(_MONTHS.split("|")) for word in each.split()
+    }
+    plainly = {part: part.lower().rstrip(".") for part in parts}
+    return {part: number[word] for part, word in plainly.items() if word in number}
+
+
+def _year_of(last: int, of_year: int) -> int:
+    """Year whose period of this number is the latest that may be over."""
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    now = today.month if of_year == 12 else today.isocalendar().week
+    return today.year if last <= now else today.year - 1
+
+
+def _joined_dates(rows: polars.DataFrame, notes: list[str]) -> tuple[polars.DataFrame, list[str]]:
+    """Make a column of dates from those of the year and of the month, week or quarter."""
+    import polars as pl
+
+    def column(*names: str) -> str:
+        return next(iter(named(rows.columns, names, exactly=True)), "")
+
+    year = column("year", "jahr", "yr")
+    parts = {
+        "month": column("month", "monat", "mois"),
+        "week": column("week", "woche", "kw"),
+        "quarter": column("quarter", "quartal"),
+    }
+    unit = next((unit for unit, name in parts.items() if name), "")
+    if not year or not unit or rows[year].null_count() or rows[parts[unit]].null_count():
+        return rows, []
+    years, part = (rows[name].cast(pl.String).str.strip_chars() for name in (year, parts[unit]))
+    day = column("day", "day_of_month", "tag") if unit == "month" else ""
+    joined = part + " " + years
+    if unit == "week":
+        joined = years + "-W" + part
+    elif unit == "quarter":
+        joined = years + "-Q" + part.str.replace("(?i)q", "")
+    elif part.str.contains(r"^\d{1,2}(?:\.0)?$").all():
+        joined = years + "-" + part.str.replace(r"\.0$", "").str.zfill(2)
+        if day:
+            joined = joined + "-" + rows[day].cast(pl.String).str.zfill(2)
+    name = "date" if "date" not in rows.columns else "period"
+    used = [each for each in (year, parts[unit], day) if each]
+    made = rows.drop(used).with_columns(joined.alias(name))
+    try:
+        read_dates(made, name)
+    except InvalidInput:
+        return rows, []
+    notes.append(f"{' and '.join(used)} became one column of dates.")
+    return made, [name]
+
+
+# --- Rows that are sums of others.
+
+
+def _without_totals(
+    rows: polars.DataFrame, schema: Schema
+) -> tuple[polars.DataFrame, polars.Series, list[str]]:
+    """Leave out series that are called total, and are about the sum of the others.
+
+    A shop may have a brand of that name: then its sales are not those of all others.
+    """
+    import polars as pl
+
+    notes: list[str] = []
+    for name in schema.series:
+        if rows[name].dtype != pl.String:
+            continue
+        called = rows[name].str.contains(rf"{TOTAL}|^(?i)(?:all|alle|tous)\b").fill_null(False)
+        if not called.any() or called.all():
+            continue
+        keys = [schema.date, *(each for each in schema.series if each != name)]
+        sums = (
+            rows.with_columns(called.alias("\0total"))
+            .group_by(keys)
+            .agg(
+                pl.col(schema.sales).filter("\0total").max().alias("total"),
+                pl.col(schema.sales).filter(~pl.col("\0total")).sum().alias("others"),
+            )
+            .drop_nulls()
+        )
+        if not sums.height or not sums["others"].sum() > 0:
+            continue
+        near = (sums["total"] - sums["others"]).abs() <= 0.1 * sums["others"].abs() + 1e-9
+        if float(near.mean() or 0.0) < 0.7:  # type: ignore[arg-type]
+            continue
+        labels = ", ".join(repr(each) for each in rows[name].filter(called).unique().sort().head(3))
+        count = int(called.sum())
+        were = "1 row is a total" if count == 1 else f"{count:,} rows are totals"
+        notes.append(f"{were} of the others and left out: {labels} in {name!r}.")
+        rows = rows.filter(~called)
+    return rows, rows[schema.date], notes
+
+
+# --- Several rows of a series and period.
+
+
+def _add_up(
+    rows: polars.DataFrame, schema: Schema, beside: Collection[str]
+) -> tuple[polars.DataFrame, Schema, list[str]]:
+    """Bring a table to one row for each series and period.
+
+    Sales are added up, whatever their sign: returns are taken off what was sold. A period sold out
+    if any of its rows says so; prices and other numbers are means, and of the rest the last counts.
+    """
+    import polars as pl
+
+    dates = rows[schema.date]
+    first = dates.min()
+    assert isinstance(first, datetime.date)
+    period = str(schema.period)
+    place = pl.Series("\0place", period_place(first, period, dates.to_numpy()))
+    keys = [*schema.series, "\0place"]
+    placed = rows.with_columns(place)
+    n_groups = placed.select(keys).n_unique()
+    if n_groups == rows.height or schema.duplicates == "error":
+        return rows, schema, []
+    unit = period.split()[-1]
+    merged = rows.height - n_groups
+    if schema.duplicates == "last":
+        kept = placed.unique(keys, keep="last", maintain_order=True).drop("\0place")
+        return (
+            kept,
+            schema,
+            [f"{merged:,} rows of the same series and {unit} as a later one were left out."],
+        )
+    sales = pl.col(schema.sales)
+    made = [pl.when(sales.count() > 0).then(sales.sum()).alias(schema.sales)]
+    if schema.sold_out is not None:
+        flags = read_flags(rows, schema.sold_out, schema.sold_out_opposite)
+        placed = placed.with_columns(pl.Series(schema.sold_out, flags).fill_nan(None))
+        made.append(pl.col(schema.sold_out).max())
+        schema = replace(schema, sold_out_opposite=False)
+    for name in (*schema.known_future, *schema.static, schema.stock, schema.on_hand, *beside):
+        if name in rows.columns and name not in (schema.sales, *schema.series):
+            numeric = rows[name].dtype.is_numeric() and name in schema.known_future
+            made.append(pl.col(name).mean() if numeric else pl.col(name).last())
+    returned = int((rows[schema.sales] < 0).sum())
+    found = placed.group_by(keys, maintain_order=True).agg(*made)
+    days = period_date(first, period, found["\0place"].to_numpy())
+    found = found.with_columns(pl.Series(schema.date, days).cast(pl.Date)).drop("\0place")
+    notes = [
+        f"{rows.height:,} rows were added up to {found.height:,}, one for each series and {unit}."
+    ]
+    if returned:
+        lines = "1 row is a return" if returned == 1 else f"{returned:,} rows are returns"
+        notes.append(f"{lines}, taken off what was sold in the same {unit}.")
+    written = rows[schema.sales]
+    if schema.gaps == "auto" and 50 * merged >= rows.height and not (written == 0).any():
+        schema = replace(schema, gaps="zero")  # lines of what was sold: no line, nothing sold
+    return found, schema, notes
+
+
+def _looks_like_money(sales: polars.Series) -> bool:
+    """Whether most sales have two decimals: prices have, units and weights seldom."""
+    values = sales.drop_nulls().head(10_000).to_numpy()
+    if not sales.dtype.is_float() or values.size < 20 or is_whole(sales):
+        return False
+    cents, dimes = (np.isclose(values * each % 1, [[0.0], [1.0]]).any(axis=0) for each in (100, 10))
+    return bool(cents.mean() > 0.99 and dimes.mean() < 0.5 and np.median(values) > 10)

@@ -1,0 +1,179 @@
+"""Forms in which people export sales: each opens at the first try, whichever way it comes in.
+
+Tables and what they must become are in ``cases/`` (`cases/make.py` says how they were made).
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmet.app.planning import guess, read_uploaded, unit_of
+from unmet.cli.main import run
+from unmet.errors import InvalidInput
+from unmet.planning import OrderPlan, Schema
+from unmet.tables.forms import read_sales
+from unmet.tables.panel import read_panel
+from unmet.tables.reading import read_file
+
+FOLDER = Path(__file__).parent / "cases"
+CASES = json.loads((FOLDER / "cases.json").read_text(encoding="utf-8"))
+NAMES = [case["file"].partition(".")[0] for case in CASES]
+READ = [case for case in CASES if "error" not in case]
+
+
+def schema_of(options):
+    return Schema(**{name: tuple(v) if isinstance(v, list) else v for name, v in options.items()})
+
+
+def check_columns(schema, case):
+    assert (schema.date, list(schema.series), schema.sales) == (
+        *(case["date"], case["series"], case["sales"]),
+    )
+    for field in ("price", "stock"):
+        assert getattr(schema, field) == case.get(field), field
+    for name in case.get("not_used", ()):
+        assert name not in (*schema.known_future, *schema.series, *schema.static)
+    if "known_future" in case:
+        assert list(schema.known_future) == case["known_future"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_library(case):
+    table = read_file(FOLDER / case["file"])
+    schema = schema_of(case["options"])
+    if "error" in case:
+        with pytest.raises(InvalidInput) as error:
+            read_sales(table.table, schema)
+        assert case["error"] in str(error.value)
+        assert "=)" in str(error.value) or "='" in str(error.value)  # what settles it
+        return
+    found = read_sales(table.table, schema)
+    check_columns(found.schema, case)
+    assert (found.schema.period, found.n_series) == (case["period"], case["n_series"])
+    panel, panel_notes = read_panel(found.table, found.schema, n_coming=14)
+    assert panel.n_series == case["n_series"]
+    assert np.nansum(panel.observed) == pytest.approx(case["total"])
+    if case["first"] != "None":
+        first, last = panel.date(np.array([0, panel.n_days - 1]))
+        assert (str(first), str(last)) == (case["first"], case["last"])
+    notes = " ".join((*table.notes, *found.notes))
+    assert case.get("note", "") in notes
+    assert case.get("panel_note", "") in " ".join(panel_notes)
+    if "no_note" in case:
+        assert case["no_note"] not in notes
+    closed = case.get("closed_weekdays", ())
+    coming = panel.n_days + np.arange(14)
+    is_open = panel.is_open(np.zeros(14, dtype=int), coming)
+    weekdays = [day.weekday() for day in panel.date(coming).astype(object)]
+    assert {day for day, each in zip(weekdays, is_open, strict=True) if not each} >= set(closed)
+    # what was brought into one form stays as it is
+    again = read_sales(found.table, found.schema)
+    assert again.table.equals(found.table)
+    assert again.notes == tuple(note for note in found.notes if "looks like money" in note)
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_command_line(case, monkeypatch, capsys, tmp_path):
+    """The table of guesses is printed before anything is learned."""
+
+    class ReadError(InvalidInput):
+        """Stands for the long work."""
+
+    def stop(self, table, **_):
+        raise ReadError(f"read {self.read(table).table.height} rows.")
+
+    monkeypatch.setattr(OrderPlan, "fit", stop)
+    words = []
+    for name, value in case["options"].items():
+        words += [
+            f"--{name.replace('_', '-')}",
+            ",".join(value) if isinstance(value, list) else value,
+        ]
+    file = str(FOLDER / case["file"])
+    code = run(["plan", file, "-o", str(tmp_path / "orders.csv"), *words])
+    printed = capsys.readouterr()
+    assert code == 2
+    if "error" in case:
+        assert case["error"] in printed.err
+        assert "--" in printed.err
+        return
+    assert "read " in printed.err
+    table = {line.split("  ")[0]: line for line in printed.out.splitlines()}
+    for field in ("date", "sales"):
+        assert f" {case[field]} " in table[field]
+    assert ", ".join(case["series"]) in table["series"]
+    assert f"rows of {case['n_series']:,} series, a {case['period']} each" in printed.out
+
+
+@pytest.mark.parametrize("case", READ, ids=[case["file"].partition(".")[0] for case in READ])
+def test_page(case):
+    file = read_uploaded(case["file"], (FOLDER / case["file"]).read_bytes())
+    options = schema_of(case["options"])
+    if isinstance(options.sales, tuple):
+        pytest.skip("the page offers one column of sales")
+    chosen = {}
+    if options.sales or options.date_format:  # what a user chooses
+        chosen = {"date": case["date"], "sales": case["sales"]}
+    if options.date_format:
+        return
+    found, doubt = guess(file.table, **chosen)
+    assert not doubt
+    check_columns(found, case)
+    date, sales = found.date, found.sales
+    if "period" not in case["options"]:
+        assert unit_of(file.table, date) == case["period"].split()[-1] + "s"
+    labels = {"date": date, "series": found.series} | case["options"] | {"sales": sales}
+    plan = OrderPlan(schema=Schema(**labels))
+    assert plan.read(file.table).n_series == case["n_series"]
+
+
+@pytest.mark.parametrize(
+    ("name", "n_orders"),
+    [("total_rows", 12), ("wide_months", 12), ("business_days", 12), ("closed_sundays", 24)],
+)
+def test_orders(name, n_orders, tmp_path, capsys):
+    """A plan of the table as it was exported; nothing is ordered for closed days."""
+    file = next(FOLDER.glob(f"{name}.*"))
+    horizon = {"closed_sundays": "7"}.get(name, "3")
+    orders = tmp_path / "orders.csv"
+    words = ["--model", "seasonal", "--horizon", horizon, "-o", str(orders)]
+    assert run(["plan", str(file), *words]) == 0
+    made = pl.read_csv(orders, try_parse_dates=True)
+    assert made.height == n_orders
+    case = next(each for each in CASES if each["file"] == file.name)
+    periods = {"day": 14 if name == "total_rows" else 48, "business day": 44, "month": 40}
+    usual = case["total"] / periods[case["period"]]
+    days = made["date"].n_unique()
+    assert 0.8 * usual * days < made["order"].sum() < 2.5 * usual * days
+    if case["period"] == "business day":
+        assert (made["date"].dt.weekday() <= 5).all()
+    if case["period"] == "month":
+        assert made["date"].dt.day().unique().to_list() == [1]
+    capsys.readouterr()
+
+
+def test_a_column_that_closes_coming_days():
+    sales = read_file(FOLDER / "open_and_closed.csv").table
+    last = sales["Date"].max()
+    coming = pl.DataFrame(
+        {"Date": pl.date_range(last, last.replace(day=last.day + 7), eager=True, closed="right")}
+    )
+    shut = coming["Date"][3]
+    assert shut.weekday() != 6
+    coming = coming.with_columns(Open=(pl.col("Date") != shut).cast(pl.Int8))
+    orders = OrderPlan(horizon=7, model="seasonal").fit(sales, future=coming).orders()
+    assert shut not in orders["Date"].to_list()
+    assert orders["Date"].n_unique() == 5  # seven days but for a Sunday and the closed one
+
+
+def test_in_memory_as_from_a_file():
+    """Text, as pandas reads it without types, becomes what the file becomes."""
+    for name in ("footers.csv", "dollars.csv"):
+        path = FOLDER / name
+        table = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=True)
+        found, wanted = (read_sales(each) for each in (table, read_file(path).table))
+        columns = ["date", "item", "sales"]
+        assert found.table.select(columns).rows() == wanted.table.select(columns).rows()
