@@ -1068,8 +1068,10 @@ class OrderPlan(BaseEstimator):
     @property
     def _closed(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Coming periods in which nothing is ever sold, (n_series, n_periods)."""
-        series, ahead = np.indices(self.expected_.shape)
-        return ~self.panel_.is_open(series, self.panel_.n_days + ahead)
+        series, ahead = np.ogrid[: self.expected_.shape[0], : self.expected_.shape[1]]
+        return np.broadcast_to(
+            ~self.panel_.is_open(series, self.panel_.n_days + ahead), self.expected_.shape
+        )
 
     def _paths(self) -> Array:
         """Paths of demand; a plan that was loaded draws them when they are needed."""

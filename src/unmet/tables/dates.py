@@ -205,8 +205,8 @@ def readings(text: polars.Series) -> dict[str, polars.Series]:
     weeks = cells.str.replace(_WEEK_FIRST, "${2}-W${1}").str.replace(_WEEK, "${1}-W${2}-${3}")
     asked[_WEEKS] = weeks.str.replace("-$", "-1").str.replace(r"-W(\d)-", "-W0${1}-"), _WEEKS
     quarters = cells.str.replace(_QUARTER_FIRST, "${2}-Q${1}")
-    month = (3 * quarters.str.extract(_QUARTER, 2).cast(pl.Int64) - 2).cast(pl.String)
-    asked[_QUARTERS] = quarters.str.extract(_QUARTER, 1) + "-" + month + "-01", "%Y-%m-%d"
+    first = (3 * quarters.str.extract(_QUARTER, 2).cast(pl.Int64) - 2).cast(pl.String)
+    asked[_QUARTERS] = quarters.str.extract(_QUARTER, 1) + "-" + first + "-01", "%Y-%m-%d"
     read = {form: each.str.to_date(how, strict=False) for form, (each, how) in asked.items()}
     found = (
         text.alias("text")

@@ -248,7 +248,9 @@ def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
     unit = find_period(made[date], date).split()[-1]
     notes = []
     if form == "numbered" and not years:
-        notes.append(f"The columns of {unit}s have no year: the first is dated {made[date].min()}.")
+        notes.append(
+            f"The columns of {unit}s have no year: the first is dated {made[date].min()!s}."
+        )
     dropped = [name for name in rest if name not in (*index, *years)]
     if dropped:
         listed = ", ".join(dropped[:5]) + (" and others" if len(dropped) > 5 else "")
@@ -309,7 +311,8 @@ def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date
             if kind == "week"
             else datetime.date(year, last, 1)
         )
-        begins = period_date(end, kind, -int(count[-1])).item()
+        count = count - count[-1]
+        begins = end
     dates = period_date(begins, kind, count).tolist()
     return {"sales": dict(zip(numbered, dates, strict=True))}, "numbered"
 
