@@ -474,7 +474,7 @@ def series_columns(
     n_days = day.n_unique()
     ranked = [
         name
-        for name in _telling(table, columns, whole)
+        for name in _candidates(table, columns, whole)
         if table[name].n_unique() == 1 or whole.select("\0day", name).n_unique() > n_days
     ]  # others say no more than the date
     few = whole.filter(day.is_in(day.unique().sort().head(20).implode()))
@@ -512,7 +512,7 @@ def line_columns(
     """
     import polars as pl
 
-    ranked = _telling(table, list(columns), table.with_columns(dates.alias("\0day")))
+    ranked = _candidates(table, list(columns), table.with_columns(dates.alias("\0day")))
     by_name = [name for name in ranked if _place_of(name) == 0]
     if not any(map(is_item, by_name)):
         by_name += [n for n in ranked if is_id(n) and _place_of(n) == 1][:1]
@@ -535,7 +535,9 @@ def line_columns(
     return tuple(name for name in table.columns if name in found)
 
 
-def _telling(table: polars.DataFrame, columns: Sequence[str], dated: polars.DataFrame) -> list[str]:
+def _candidates(
+    table: polars.DataFrame, columns: Sequence[str], dated: polars.DataFrame
+) -> list[str]:
     """Columns that may tell series apart, the best names first.
 
     Items and places come again, on other days: numbers of rows and of receipts do not.
