@@ -32,7 +32,7 @@ from scipy.optimize import linprog
 from scipy.special import ndtri
 
 from unmet import Newsvendor, allocate
-from unmet.inventory import Allocation
+from unmet.inventory.allocate import Allocation
 
 BAR = 2.0  # seconds for 100,000 products
 KINDS = (

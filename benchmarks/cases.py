@@ -84,7 +84,7 @@ class Case:
 
 def _store10(rows: int, columns: int, ones: bool, rng: np.random.Generator):
     """Return the paper's synthetic data, with the published ε in units of the sales."""
-    from unmet.simulate import PUBLISHED_BANDS, store10
+    from unmet.simulate.store10 import PUBLISHED_BANDS, store10
 
     train = store10(seed=0, clip=True).train
     features = np.asarray(train.features, dtype=float)

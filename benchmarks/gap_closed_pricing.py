@@ -27,8 +27,9 @@ from threadpoolctl import threadpool_limits
 
 from unmet import Band, CustomPricing, LatentBand, LinearDecision, SquaredError
 from unmet.evaluation import best_price, gap_closed, realised_cost
-from unmet.simulate import PUBLISHED_BANDS, pricing
+from unmet.simulate import pricing
 from unmet.simulate.pricing import PricingPart
+from unmet.simulate.store10 import PUBLISHED_BANDS
 
 LEVELS = (0.55, 0.65, 0.75, 0.85, 0.95)
 COSTS = [CustomPricing(level, 1.0 - level) for level in LEVELS]

@@ -29,11 +29,11 @@ from threadpoolctl import threadpool_limits
 from unmet import Band, LatentBand, LinearDecision, SquaredError
 from unmet.costs import AgeReplacement, Cost, PreventiveReplacement
 from unmet.lifetimes import expected_cost, latent_ages
-from unmet.lifetimes.features import fit_rate
-from unmet.lifetimes.lifetimes import failure_weights
-from unmet.simulate import PUBLISHED_BANDS, replacement
-from unmet.simulate.base import Simulated
+from unmet.lifetimes.lifetimes import failure_weights, fit_rate
+from unmet.simulate import replacement
+from unmet.simulate.demand import Simulated
 from unmet.simulate.replacement import ReplacementPart
+from unmet.simulate.store10 import PUBLISHED_BANDS
 
 COSTS: dict[str, Cost] = {
     "cost rate": AgeReplacement(planned=1, failure=8),

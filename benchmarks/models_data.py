@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from unmet import Newsvendor
-from unmet.simulate import PUBLISHED_BANDS, store10
+from unmet.simulate.store10 import PUBLISHED_BANDS, store10
 
 Arrays = dict[str, np.ndarray]
 

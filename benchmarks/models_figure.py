@@ -14,7 +14,7 @@ from models_report import IGNORING, LATENT, TRUTH, Run, ways
 from models_tasks import MODELS, NETWORK, ONE
 from report import duration
 
-from unmet.simulate import PUBLISHED_LEVELS
+from unmet.simulate.store10 import PUBLISHED_LEVELS
 
 # Okabe and Ito's colours, told apart by the colour-blind, a mark for each as well, and lines ever
 # thinner, so that one lying on another does not hide it

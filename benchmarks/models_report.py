@@ -34,7 +34,7 @@ from report import duration, head, ratio, row, size
 from rich.console import Console
 from rich.table import Table
 
-from unmet.simulate import PUBLISHED_LEVELS
+from unmet.simulate.store10 import PUBLISHED_LEVELS
 
 # --- Read access to the results of `models.py`, and the measures taken from them
 

@@ -33,7 +33,8 @@ from scipy.special import ndtri
 from scipy.stats import poisson
 
 from unmet.inventory import DemandDistribution, StockState, SupplyRules, order_up_to, replenish
-from unmet.simulate import Seen, run_shop
+from unmet.simulate import run_shop
+from unmet.simulate.shop import Seen
 
 BAR = 1.01
 HOLDING = 1.0

@@ -37,23 +37,21 @@ from unmet.arrays import Array
 from unmet.data.bundled import WEEKDAYS, load_bakery, load_yaz
 from unmet.errors import InvalidInput, Unsupported
 from unmet.simulate import censor, censoring_lab, history_orders
-from unmet.simulate.base import (
+from unmet.simulate.demand import (
+    CATEGORY_EFFECTS,
     FIRST_DAY,
     LEAST_LUCK,
+    WEEKDAY_EFFECTS,
     YEAR,
     DemandPart,
     Part,
     Simulated,
     distribution,
-    streams,
-    weekday,
-)
-from unmet.simulate.demand import (
-    CATEGORY_EFFECTS,
-    WEEKDAY_EFFECTS,
     draw_demand,
     retail_rows,
     stocked,
+    streams,
+    weekday,
 )
 from unmet.simulate.shop import FIRST_MONDAY
 from unmet.validation import Maybe, Number, OneOf, WholeNumber, read_parameters

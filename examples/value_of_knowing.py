@@ -8,7 +8,7 @@ import numpy as np
 
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.evaluation import realised_cost, summary
-from unmet.simulate import PUBLISHED_BANDS, store10
+from unmet.simulate.store10 import PUBLISHED_BANDS, store10
 
 AUDITED_ROWS = 100
 SHIFTS = range(0, 101, 10)

@@ -48,7 +48,7 @@ from paper.published import (
     band,
 )
 from paper.tables import NO_SEARCH, Row, Table, caption, show
-from unmet.simulate import PUBLISHED_LEVELS
+from unmet.simulate.store10 import PUBLISHED_LEVELS
 
 Verdict = Literal["reproduced", "reproduced in part", "not reproduced", "not checked"]
 Kind = Literal["direction", "size"]

@@ -22,10 +22,11 @@ from unmet.censoring import Diagnosis, LatentBand
 from unmet.charts import Chart, at, axis, lines, side_by_side
 from unmet.costs import Newsvendor, SquaredError
 from unmet.estimators import LinearDecision
-from unmet.evaluation import Experiment, Task, gap_closed
+from unmet.evaluation import Experiment, gap_closed
+from unmet.evaluation.experiment import Task
 from unmet.files import Cell
 from unmet.progress import Step, silent
-from unmet.simulate import PUBLISHED_LEVELS, PUBLISHED_STORE
+from unmet.simulate.store10 import PUBLISHED_LEVELS, PUBLISHED_STORE
 
 #: Short names, what they stand for, and how they are drawn, in the order of every table.
 METHODS = {

@@ -30,7 +30,7 @@ from unmet.arrays import Array
 from unmet.charts import Chart, curve, lines
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
-from unmet.simulate import StoreModel
+from unmet.simulate.store10 import StoreModel
 
 # --- Reading: polars streams the file, so it may be larger than memory.
 

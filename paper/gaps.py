@@ -32,7 +32,7 @@ from unmet.errors import InvalidInput
 from unmet.estimators import LinearDecision
 from unmet.files import Cell
 from unmet.progress import Step
-from unmet.simulate import PUBLISHED_STORE, store10
+from unmet.simulate.store10 import PUBLISHED_STORE, store10
 from unmet.solvers.neural.networks import NetworkLayout, glorot
 
 # --- Store 10 as the theorems want it: independent rows, bounded demand.

@@ -35,7 +35,7 @@ from paper.tables import Row, Table, all_tables, caption, plain
 from unmet.errors import InvalidInput
 from unmet.files import prepare_folder, write_text
 from unmet.report.page import page
-from unmet.simulate import PUBLISHED_LEVELS
+from unmet.simulate.store10 import PUBLISHED_LEVELS
 
 
 def judge_everything(results: Results, evidence: StoreEvidence | None = None) -> tuple[Claim, ...]:

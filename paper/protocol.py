@@ -27,18 +27,17 @@ from unmet.estimators import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.evaluation import (
     DataSet,
     Experiment,
-    Task,
     cost_saving,
     gap_closed,
     realised_cost,
     service_level,
 )
 from unmet.evaluation.comparison import WilcoxonCell
-from unmet.evaluation.experiment import ExperimentResults
+from unmet.evaluation.experiment import ExperimentResults, Task
 from unmet.evaluation.search import search
 from unmet.files import open_run, write_text
 from unmet.progress import Step, silent
-from unmet.simulate import PUBLISHED_LEVELS, PUBLISHED_STORE, StoreModel, store10
+from unmet.simulate.store10 import PUBLISHED_LEVELS, PUBLISHED_STORE, StoreModel, store10
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 from unmet.validation import WholeNumber
 

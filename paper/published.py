@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from unmet.evaluation.comparison import WilcoxonCell
-from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, PUBLISHED_STORE
+from unmet.simulate.store10 import PUBLISHED_BANDS, PUBLISHED_LEVELS, PUBLISHED_STORE
 
 N_DATASETS = 10
 

@@ -29,9 +29,8 @@ def test_accepted_offers_bound_from_below_and_rejected_ones_from_above():
     assert limits.upper.tolist() == [INF, 12.0, INF]
 
 
-def test_right_is_the_observation_where_nothing_is_censored():
-    limits = Limits.right([5, 8], [False, True])
-    assert limits.kinds.tolist() == ["exact", "right"]
+def test_limits_that_say_no_more_than_flags_are_flags():
+    limits = Limits([5, 8], [5, INF])
     assert limits.flags(np.array([5.0, 8.0])).tolist() == [0.0, 1.0]
 
 
@@ -67,11 +66,8 @@ def test_rows_can_be_chosen_like_those_of_a_column(pairs, data):
         (lambda: Limits(1, 2), "lower or upper must have one entry per row"),
         (lambda: Limits([INF], [INF]), "with a number between them, got lower inf"),
         (lambda: Limits.offers([1, INF], [True, True]), "price must be a finite number"),
-        (lambda: Limits.offers(3, [True]), "price must have one entry per row"),
         (lambda: Limits.offers([1, 2], [True, None]), "accepted must be True or False.*nan in r"),
         (lambda: Limits.offers([1, 2], [True, 2]), "accepted must be True or False.*2 in row 1"),
-        (lambda: Limits.right([1, 2], [True, np.nan]), "censored must be True or False.*nan in"),
-        (lambda: Limits.right([1, 2], [True]), "censored must .*have as many rows as observation"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence(make, sentence):

@@ -141,15 +141,10 @@ def expand(name: str, value: Numbers, n_rows: int) -> Array:
 
 def _read_objects(name: str, array: NDArray[Any]) -> Array:
     """Read Python numbers such as fractions; text is not read as one, nor is a truth value."""
-    numbers = []
     for row, entry in enumerate(array.ravel().tolist()):
         if isinstance(entry, bool) or not isinstance(entry, Real | Decimal):
             raise _not_numbers(name, f"{entry!r} in row {row}" if array.ndim else repr(entry))
-        try:
-            numbers.append(float(entry))
-        except OverflowError:
-            numbers.append(np.inf)  # refused by the caller as not finite
-    return np.array(numbers).reshape(array.shape)
+    return array.astype(np.float64)
 
 
 def _not_numbers(name: str, arrived: str) -> InvalidInput:
@@ -160,9 +155,7 @@ def _not_numbers(name: str, arrived: str) -> InvalidInput:
 
 
 def as_array(name: str, value: Any) -> NDArray[Any]:
-    """Values of an array, of a series of any library, or of a sequence; masked ones are missing."""
-    if isinstance(value, np.ma.MaskedArray):
-        return np.asarray(np.ma.filled(value.astype(np.float64), np.nan))
+    """Values of an array, of a series of any library, or of a sequence."""
     if isinstance(value, np.ndarray):
         return np.asarray(value)
     if nw.dependencies.is_into_series(value):
@@ -217,28 +210,28 @@ def _number(name: str, entry: Any) -> float:
         raise InvalidInput(f"{name} must hold numbers or be missing, got {entry!r}.") from None
 
 
-def read_flags(name: str, value: Any, n_rows: int | None = None, *, missing: bool = True) -> Array:
-    """1 for true, 0 for false, NaN for what is missing, where it may be."""
+def read_flags(
+    name: str,
+    value: Any,
+    n_rows: int | None = None,
+    *,
+    missing: bool = True,
+    chances: bool = False,
+) -> Array:
+    """1 for true, 0 for false, NaN for what is missing, where it may be.
+
+    `chances` also allows probabilities that a flag is true.
+    """
     flags = read_missing(name, value, n_rows)
-    wrong = ~((flags == 0) | (flags == 1) | (missing & np.isnan(flags)))
+    good = (flags >= 0) & (flags <= 1) if chances else (flags == 0) | (flags == 1)
+    wrong = ~(good | (missing & np.isnan(flags)))
     if wrong.any():
         row = int(wrong.argmax())
         allowed = "True, False or missing" if missing else "True or False in every row"
+        if chances:
+            allowed = "True, False, a probability between 0 and 1, or missing"
         raise InvalidInput(f"{name} must be {allowed}, got {flags[row]:g} in row {row}.")
     return flags
-
-
-def read_chances(name: str, value: Any, n_rows: int | None = None) -> Array:
-    """Read flags, or probabilities that they are true: 0 to 1, NaN for what is missing."""
-    chances = read_missing(name, value, n_rows)
-    wrong = (chances < 0) | (chances > 1)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InvalidInput(
-            f"{name} must be True, False, a probability between 0 and 1, or missing, "
-            f"got {chances[row]:g} in row {row}."
-        )
-    return chances
 
 
 # --- Frozen values with numbers that may differ by row.
@@ -498,23 +491,6 @@ class Limits(PerRow):
         self._keep(lower=copies[0], upper=copies[1])
 
     @classmethod
-    def right(cls, observation: ArrayLike, censored: Any) -> Self:
-        """Truths that are at least the observation where censored, and the observation elsewhere.
-
-        Parameters
-        ----------
-        observation : array-like of shape (n_rows,)
-        censored : array-like of bool, shape (n_rows,)
-
-        Examples
-        --------
-        >>> Limits.right(observation=[5, 8], censored=[True, False])
-        Limits(lower=[5.0, 8.0], upper=[inf, 8.0])
-        """
-        seen, flags = cls._read("observation", observation, "censored", censored)
-        return cls(seen, np.where(flags, np.inf, seen))
-
-    @classmethod
     def offers(cls, price: ArrayLike, accepted: Any) -> Self:
         """Reservation prices: at least the price of an accepted offer, below that of a rejected.
 
@@ -524,20 +500,10 @@ class Limits(PerRow):
             What was asked.
         accepted : array-like of bool, shape (n_rows,)
         """
-        asked, flags = cls._read("price", price, "accepted", accepted)
+        asked = np.atleast_1d(read_array("price", price))
+        flags = read_flags("accepted", accepted, missing=False) == 1
+        common_rows({"price": asked, "accepted": flags})
         return cls(np.where(flags, asked, -np.inf), np.where(flags, np.inf, asked))
-
-    @staticmethod
-    def _read(
-        name: str, value: ArrayLike, flag_name: str, flags: Any
-    ) -> tuple[Array, NDArray[np.bool_]]:
-        """Read a column and its flags, none of them missing: limits have no word for that."""
-        column = read_array(name, value)
-        if not column.ndim:
-            raise InvalidInput(f"{name} must have one entry per row, got {column}.")
-        known = read_flags(flag_name, flags, missing=False)
-        common_rows({name: column, flag_name: known})
-        return column, known == 1
 
     @property
     def kinds(self) -> NDArray[np.str_]:

@@ -28,8 +28,8 @@ from unmet.arrays import (
     check_length,
     common_rows,
     non_negative,
-    read_chances,
     read_entries,
+    read_flags,
     read_missing,
     require,
 )
@@ -113,7 +113,7 @@ class Rows:
         if isinstance(censored, Limits):
             flags, limits = _read_limits(censored, observation, available)
         elif censored is not None:
-            flags = read_chances("censored", censored, n_rows)
+            flags = read_flags("censored", censored, n_rows, chances=True)
         if available is not None and limits is None:
             flags = _with_stock(flags, observation, available)
         rows = cls(
@@ -220,7 +220,7 @@ def read_features(X: Any, *, at_least: int = 1, allow_missing: bool = False) -> 
     if sparse.issparse(X):
         return _read_sparse(X, at_least, allow_missing)
     array, names = _read_table("X", X)
-    _check_shape(array.shape, at_least)
+    check_shape(array.shape, at_least)
     if array.dtype != np.float64:
         array = _as_floats("X", array, names)
     rows = np.ascontiguousarray(array)
@@ -280,11 +280,11 @@ def read_weights(sample_weight: Any, n_rows: int, *, at_least: int = 1) -> Array
     check_length("sample_weight", weight.size, n_rows)
     if np.count_nonzero(weight) < at_least:
         raise InvalidInput("sample_weight must be positive in at least two rows, got one.")
-    _check_size("sample_weight", float(weight.max()), SIZES[0], "")
+    _check_size("sample_weight", float(weight.max()))
     return np.asarray(weight / weight.sum())
 
 
-def _check_shape(shape: tuple[int, ...], at_least: int) -> None:
+def check_shape(shape: tuple[int, ...], at_least: int = 1) -> None:
     """Refuse what is no table, or too small a one, in the words scikit-learn's checks expect."""
     if len(shape) != 2:
         raise InvalidInput(
@@ -301,7 +301,7 @@ def _check_shape(shape: tuple[int, ...], at_least: int) -> None:
 
 
 def _read_sparse(X: Any, at_least: int, allow_missing: bool) -> sparse.csr_array:
-    _check_shape(X.shape, at_least)
+    check_shape(X.shape, at_least)
     if X.dtype.kind not in "biuf":
         raise _wrong_type("X", X.dtype)
     rows = sparse.csr_array(X, dtype=np.float64)
@@ -347,19 +347,12 @@ def _as_floats(name: str, array: NDArray[Any], names: list[Any] | None) -> Array
     numbers = np.empty(array.shape)
     for place, entry in np.ndenumerate(array):
         if isinstance(entry, Real | Decimal | np.bool_):
-            numbers[place] = _float(entry)
+            numbers[place] = float(entry)
         elif is_missing(entry):
             numbers[place] = np.nan  # refused below, with all the other missing ones
         else:
             raise _wrong_entry(name, entry, place, names)
     return numbers
-
-
-def _float(entry: Any) -> float:
-    try:
-        return float(entry)
-    except OverflowError:
-        return np.inf  # refused as not finite
 
 
 def _wrong_type(name: str, dtype: np.dtype[Any]) -> InvalidInput:
@@ -468,25 +461,12 @@ SIZES = (1e-30, 1e30)
 """Sizes of observations, bands, costs, weights and columns that models take: the squares of their
 products stay far inside float64, which ends at 1e±308."""
 
-SMALLEST_OF_TREES = 1e-25
-"""Size of the largest observation from which trees are grown: LightGBM takes values of leaves below
-1e-35 for nothing."""
 
-
-def check_sizes(rows: Rows, user: str, *, least: float = SIZES[0], features: bool = True) -> None:
+def check_sizes(rows: Rows, *, features: bool = True) -> None:
     """Refuse numbers of a size that nobody needs: their unit should be another one.
 
-    The largest of each kind counts; smaller ones beside it do no harm.
-
-    Parameters
-    ----------
-    rows : Rows
-    user : str
-        Who cannot take them, such as "a network".
-    least : float
-        Smallest size of the largest observation.
-    features : bool
-        Whether columns count as well.
+    The largest of each kind counts; smaller ones beside it do no harm. That no feature is too large
+    was seen when they were read; where `features` count, no column may be too small.
     """
     sizes: dict[str, Any] = {"y": rows.observation}
     if rows.band is not None:
@@ -495,29 +475,26 @@ def check_sizes(rows: Rows, user: str, *, least: float = SIZES[0], features: boo
         for place, each in enumerate(value if isinstance(value, tuple) else (value,)):
             if isinstance(each, int | float | np.ndarray):
                 sizes[f"cost {name}" + (f"[{place}]" if place else "")] = each
-    if features and rows.features.shape[1]:
-        # that none is too large was seen when they were read; most show early that they are not
-        # too small
-        if isinstance(rows.features, np.ndarray):
-            largest = np.fmax.reduce(np.abs(rows.features[:1000]))
-            if (largest < SIZES[0]).any():
-                largest = np.fmax.reduce(np.abs(rows.features))
-        else:
-            largest = np.zeros(rows.features.shape[1])
-            np.fmax.at(largest, rows.features.indices, np.abs(rows.features.data))
-        for place in np.flatnonzero((largest > 0) & (largest < SIZES[0]))[:1]:
+    if features:
+        largest = _largest(rows.features[:1000])  # most show early that they are not too small
+        if (largest < SIZES[0]).any():
+            largest = _largest(rows.features)
+        for place in np.flatnonzero((largest > 0) & (largest < SIZES[0])).tolist():
             sizes[f"column {place} of X"] = largest[place]
     for name, value in sizes.items():
-        finite = np.abs(value)[np.isfinite(value)] if np.ndim(value) else np.abs(value)
-        most = float(np.max(finite)) if np.size(finite) else 0.0
-        smallest = least if name == "y" else SIZES[0]
-        if not smallest <= most <= SIZES[1]:
-            _check_size(name, most, smallest, f" for {user},")
+        finite = np.abs(np.asarray(value)[np.isfinite(value)])
+        _check_size(name, float(np.max(finite, initial=0.0)))
 
 
-def _check_size(name: str, largest: float, smallest: float, user: str) -> None:
-    if largest and not smallest <= largest <= SIZES[1]:
+def _largest(features: Any) -> Array:
+    """Size of the largest entry of each column."""
+    found: Any = abs(features).max(axis=0)
+    return found if isinstance(found, np.ndarray) else np.asarray(found.toarray()).ravel()
+
+
+def _check_size(name: str, largest: float) -> None:
+    if largest and not SIZES[0] <= largest <= SIZES[1]:
         raise InvalidInput(
-            f"The largest number of {name} must be between {smallest:g} and {SIZES[1]:g} in "
-            f"size, or 0,{user} got {largest:.3g}: state it in another unit."
+            f"The largest number of {name} must be between {SIZES[0]:g} and {SIZES[1]:g} in size, "
+            f"or 0, got {largest:.3g}: state it in another unit."
         )

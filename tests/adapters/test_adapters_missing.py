@@ -7,10 +7,9 @@ import pytest
 
 import unmet.adapters
 from unmet import LinearDecision, Newsvendor
-from unmet.adapters import from_sktime
 from unmet.errors import MissingPackage
 
-HEAVY = "onnx", "skpro", "mlflow", "sktime", "pyspark", "lightgbm", "torch"
+HEAVY = "onnx", "skpro", "mlflow", "pyspark", "lightgbm", "torch"
 
 
 def test_nothing_is_loaded_before_it_is_used():
@@ -34,7 +33,6 @@ def test_nothing_is_loaded_before_it_is_used():
         ),
         ("onnx", lambda: unmet.adapters.to_onnx(LinearDecision()), "to_onnx needs onnx"),
         ("torch", lambda: unmet.adapters.torch_loss(Newsvendor(3, 1)), "torch_loss needs torch"),
-        ("pandas", lambda: from_sktime([1.0]), "from_sktime needs pandas"),
     ],
 )
 def test_missing_packages_are_named(package, use, words, monkeypatch):
@@ -43,8 +41,7 @@ def test_missing_packages_are_named(package, use, words, monkeypatch):
     for name in [each for each in sys.modules if each.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "unmet.adapters.skpro", raising=False)
-    for name in ("LatentSurvival", "LatentDistribution"):
-        monkeypatch.delitem(vars(unmet.adapters), name, raising=False)
+    monkeypatch.delitem(vars(unmet.adapters), "LatentSurvival", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingPackage, match=rf"^{words}: install it with pip install .*{package}"):
         use()

@@ -1,4 +1,4 @@
-"""Real forecasters of Nixtla and of sktime, with censored sales before and decisions after them."""
+"""Real forecasters of Nixtla, with censored sales before and decisions after them."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from unmet import LatentBand, Newsvendor, TieredCost
-from unmet.adapters import decide_from_quantiles, decide_from_samples, from_sktime, to_sktime
+from unmet.adapters import decide_from_quantiles, decide_from_samples
 from unmet.planning import uncensor
 
 # other packages warn of themselves
@@ -116,44 +116,3 @@ def test_mlforecast(corrected):
     orders = decide_from_quantiles(found, COST, step=None)
     np.testing.assert_allclose(orders["decision"], found["line-hi-80"])
     assert orders["unique_id"].tolist() == 3 * ["bread"] + 3 * ["rolls"]
-
-
-def test_sktime(sales):
-    naive = pytest.importorskip("sktime.forecasting.naive")
-    target = sales.set_index(["unique_id", "ds"])[["y"]]
-    long = from_sktime(target).assign(sold_out=sales["sold_out"])
-    corrected = uncensor(long, rule=RULE, censored_col="sold_out")
-    y = to_sktime(corrected.training.drop(columns="sold_out"), target)
-    assert y.index.equals(target.index)
-    engine = naive.NaiveForecaster(strategy="mean", sp=7).fit(y, fh=[1, 2, 3])
-    blind = naive.NaiveForecaster(strategy="mean", sp=7).fit(target, fh=[1, 2, 3])
-    assert (engine.predict() > blind.predict()).all(axis=None)
-    quantiles = engine.predict_quantiles(alpha=[0.5, 0.75, 0.9])
-    orders = to_sktime(decide_from_quantiles(from_sktime(quantiles), COST, step=None), quantiles)
-    assert orders.index.equals(quantiles.index)
-    np.testing.assert_allclose(orders["decision"], quantiles["y", 0.9])
-    # 80% between the ends leave 10% above
-    interval = engine.predict_interval(coverage=[0.5, 0.8])
-    again = decide_from_quantiles(from_sktime(interval), COST, step=None)
-    np.testing.assert_allclose(again["decision"], orders["decision"])
-    from sktime.datatypes import check_raise
-
-    check_raise(orders, "pd-multiindex")
-    check_raise(y, "pd-multiindex")
-
-
-def test_sktime_series_and_hierarchies(sales):
-    naive = pytest.importorskip("sktime.forecasting.naive")
-    testing = pytest.importorskip("sktime.utils._testing.hierarchical")
-    monthly = pd.Series(
-        np.arange(30.0) + np.random.default_rng(0).normal(size=30),
-        index=pd.period_range("2022-01", periods=30, freq="M"),
-    )
-    tree = testing._make_hierarchical((2, 2), min_timepoints=20, max_timepoints=20, random_state=0)
-    for target in (monthly, tree):
-        engine = naive.NaiveForecaster(strategy="mean").fit(target, fh=[1, 2])
-        quantiles = engine.predict_quantiles(alpha=[0.1, 0.9])
-        orders = decide_from_quantiles(from_sktime(quantiles), COST, step=None, lower=None)
-        back = to_sktime(orders, quantiles)
-        assert back.index.equals(quantiles.index)
-        np.testing.assert_allclose(back["decision"], quantiles.iloc[:, 1])

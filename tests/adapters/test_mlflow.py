@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from skops.io import dumps, get_untrusted_types
 
 from unmet import (
     BoostedDecision,
@@ -23,7 +22,6 @@ from unmet.errors import InvalidInput, Unsupported
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 mlflow = pytest.importorskip("mlflow")
 pyfunc = pytest.importorskip("mlflow.pyfunc")
-flavour = pytest.importorskip("mlflow.sklearn")
 
 # other packages warn of themselves
 pytestmark = pytest.mark.filterwarnings("default:::(?!unmet)")
@@ -88,20 +86,6 @@ def test_logged_with_a_signature(tmp_path):
         loaded.predict(NEW[["day", "price", "warmth"]]), model.predict(NEW)
     )
     assert ours.load_model(info.model_uri).diagnosis_ == model.diagnosis_
-
-
-@pytest.mark.parametrize("form", ["skops", "cloudpickle", "pickle"])
-@pytest.mark.parametrize("kind", ["line", "network", "pipeline"])
-def test_flavour_of_scikit_learn(kind, form, tmp_path):
-    model, folder = MODELS[kind](), str(tmp_path / "model")
-    given = {}
-    if form == "skops":
-        given["skops_trusted_types"] = get_untrusted_types(data=dumps(model))
-    given["pip_requirements"] = ["unmet"]  # else another process is asked
-    flavour.save_model(model, folder, serialization_format=form, **given)
-    expected = model.predict(NEW)
-    np.testing.assert_array_equal(flavour.load_model(folder).predict(NEW), expected)
-    np.testing.assert_array_equal(pyfunc.load_model(folder).predict(NEW), expected)
 
 
 def test_a_cost_of_ones_own(tmp_path, monkeypatch):

@@ -85,14 +85,6 @@ def test_statsforecast():
     assert 0 < found["paid"] < 100
 
 
-def test_sktime():
-    pytest.importorskip("sktime")
-    found = run("forecasting.md", "## sktime", forecasting_names())
-    assert (found["corrected"]["y"] >= found["y"]["y"]).all()
-    above = found["quantiles"]["y", 0.9]
-    assert (abs(found["orders"]["decision"] - above) <= 1).all()
-
-
 def test_a_group_of_which_spark_learns_nothing():
     text = (HOW_TO / "spark.md").read_text(encoding="utf-8")
     block = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1]

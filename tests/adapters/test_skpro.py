@@ -1,23 +1,18 @@
 """The latent distribution as a survival regressor: skpro's checks, and known distributions."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import integrate, stats
-from sklearn.model_selection import KFold
 
 pytest.importorskip("skpro")
 
 from skpro.base import BaseObject
-from skpro.metrics import CRPS, LogLoss, PinballLoss
-from skpro.metrics.survival import ConcordanceHarrell
-from skpro.model_selection import GridSearchCV
 from skpro.utils import check_estimator
 
 from unmet import LatentBand
-from unmet.adapters import LatentDistribution, LatentSurvival
+from unmet.adapters import LatentSurvival
+from unmet.adapters.skpro import LatentDistribution
 from unmet.errors import InvalidInput
 
 N = 600
@@ -83,31 +78,6 @@ def test_distributions(model):
         assert distribution.var().iloc[row, 0] == pytest.approx(second, rel=1e-3)
     np.testing.assert_allclose(np.exp(distribution.log_pdf(values)), distribution.pdf(values))
     assert np.isneginf(distribution.log_pdf(-1e6)).all().all()
-
-
-def test_with_the_rest_of_skpro(model):
-    distribution, truth = model.predict_proba(X), pd.DataFrame({"sales": DEMAND})
-    assert (
-        5 < CRPS()(truth, distribution) < 6.5
-    )  # of a normal distribution of scale 10: 10 / √π = 5.64
-    entropy = 0.5 * np.log(2 * np.pi * np.e) + np.log(10)
-    assert LogLoss()(truth, distribution) == pytest.approx(entropy, abs=0.1)
-    quantiles = model.predict_quantiles(X, alpha=[0.9])
-    assert 1.5 < PinballLoss()(truth, quantiles) < 2  # 10 φ(z) = 1.75
-    ranked = ConcordanceHarrell()(SALES, distribution, C_true=C)
-    assert ranked > 0.6
-    search = GridSearchCV(
-        LatentSurvival(RULE), KFold(2), {"rule__families": ["normal", "gumbel"]}, scoring=CRPS()
-    )
-    assert search.fit(X[:200], SALES[:200]).best_params_ == {"rule__families": "normal"}
-
-
-def test_pickle_and_clone(model):
-    again = pickle.loads(pickle.dumps(model))
-    pd.testing.assert_frame_equal(again.predict(NEW), model.predict(NEW))
-    fresh = model.clone()
-    assert not fresh.is_fitted
-    assert fresh.rule is not model.rule
 
 
 def test_refused():

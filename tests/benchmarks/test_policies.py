@@ -10,7 +10,8 @@ from scipy.stats import norm
 from benchmarks.policies import MeanPlusSafety, Oracle, SalesQuantile, Tobit
 from benchmarks.scenarios import shop_demand
 from unmet.inventory import StockState, SupplyRules
-from unmet.simulate import Seen, run_shop
+from unmet.simulate import run_shop
+from unmet.simulate.shop import Seen
 
 
 def seen_of(sales, stock=None, **kept):

@@ -65,7 +65,7 @@ def test_wrong_probabilities_get_one_sentence():
     with pytest.raises(InvalidInput, match="got -1 in row 0"):
         rows_with([-1, 1, 0])
     X = np.column_stack([np.repeat([0.0, 1.0], 20), np.arange(40.0)])
-    with pytest.raises(Unsupported, match="whether a row sold out, got probabilities"):
+    with pytest.raises(Unsupported, match="which rows sold out, not limits or probabilities"):
         GroupedDecision(DistributionDecision(COST), by=[0]).fit(
             X, np.arange(40.0), censored=np.full(40, 0.5)
         )

@@ -99,12 +99,6 @@ class Capped(Good):
         return cheap * super().subgradient(decision, observation, band)
 
 
-class TooSteep(Good):
-    @property
-    def steepest(self):
-        return 2.0
-
-
 class BandIgnored(Good):
     def loss(self, decision, observation, band=None):
         return super().loss(decision, observation)
@@ -191,7 +185,6 @@ WRONG = [
     (FixedFee, r"a convex loss must be 0 at the truth, got 2 at truth "),
     (Rebate, r"a convex loss must not be negative, got -0\.\d+ at decision .* and truth "),
     (Capped, r"a loss that claims to be convex must lie below its chords, got 20 instead of "),
-    (TooSteep, r"loss must not be steeper than steepest claims, got 3 instead of 2 at decision "),
     (BandIgnored, BAND + r".* instead of 0 at decision .*, low .* and high "),
     (SumOfRows, r"loss must return an array of shape \(120,\) .* got shape \(\) of float\.$"),
     (SeesOtherRows, r"loss of a row must not depend on other rows, .* alone and .* among 120"),

@@ -22,7 +22,7 @@ from unmet.costs import (
     TieredCost,
 )
 from unmet.costs.hinge import Slopes
-from unmet.errors import InvalidInput, Unsupported
+from unmet.errors import InvalidInput
 
 COSTS = [
     Newsvendor(3, 1),
@@ -44,14 +44,6 @@ def test_copies_are_equal_and_work(cost):
         assert made == cost
         assert hash(made) == hash(cost)
         assert_array_equal(made.cost(2, [1, 2, 3]), cost.cost(2, [1, 2, 3]))
-
-
-def test_different_costs_differ():
-    for number, cost in enumerate(COSTS):
-        assert [other == cost for other in COSTS].index(True) == number
-    assert Newsvendor(4, 1) != CustomPricing(4, 1)
-    assert PreventiveReplacement(1, 5) != PreventiveReplacement(1, 5, form="printed")
-    assert Newsvendor([3, 3], 1) != Newsvendor(3, 1)
 
 
 @everywhere
@@ -126,13 +118,6 @@ def test_with_rows_replaces_what_is_given():
     assert cost == Newsvendor(3, 1)
 
 
-def test_with_rows_checks_the_new_values():
-    with pytest.raises(
-        InvalidInput, match=r"^underage must be a positive number, got 0\.0 in row 1"
-    ):
-        Newsvendor(3, 1).with_rows(underage=[1, 0])
-
-
 @dataclass(frozen=True, eq=False)
 class Waste(PiecewiseLinearCost):
     """A user's cost: margin lost below; price and disposal above."""
@@ -154,15 +139,6 @@ def test_a_piecewise_linear_cost_of_ones_own_needs_only_slopes():
     assert_array_equal(own.loss(decision, 10, band), known.loss(decision, 10, band))
     assert_array_equal(own.subgradient(decision, 10, band), known.subgradient(decision, 10, band))
     assert_array_equal(own.kinks(10, band).position, known.kinks(10, band).position)
-
-
-def test_a_cost_of_ones_own_is_given_rows():
-    own = Waste(3, 2).with_rows(disposal=[1, 2])
-    assert own == Waste(3, 2, np.array([1.0, 2.0]))
-    assert own.take(np.array([1])).slopes == Slopes(3, [4.0])
-    assert pickle.loads(pickle.dumps(own)) == own
-    with pytest.raises(Unsupported, match="has no parameter colour"):
-        own.with_rows(colour=[1, 2])
 
 
 class Quartic(Cost):

@@ -87,21 +87,6 @@ def test_yaz_is_whole(yaz):
     assert yaz.select(INGREDIENTS).sum().row(0) == YAZ_DEMAND
 
 
-def test_yaz_values_as_in_the_source(yaz):
-    assert yaz.select(INGREDIENTS).row(1) == (8, 8, 5, 44, 36, 37, 30)
-    weather = ["wind", "clouds", "rain", "sunshine", "temperature"]
-    assert yaz.select(weather).row(0) == (1.9, 7.7, 0.1, 150, 15.9)
-    closed = yaz.filter("is_closed")
-    assert closed["date"].to_list() == [
-        dt.date(2013, 12, 25),
-        dt.date(2014, 12, 24),
-        dt.date(2014, 12, 25),
-        dt.date(2014, 12, 26),
-        dt.date(2014, 12, 31),
-    ]
-    assert closed.select(INGREDIENTS).sum().row(0) == (0,) * 7
-
-
 def test_licence_travels_with_the_data():
     folder = files("unmet.data")
     text = folder.joinpath("LICENSE.ddop.txt").read_text()

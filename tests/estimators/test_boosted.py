@@ -146,18 +146,3 @@ def test_seeds_and_threads(data):
     assert two.training_cost_.tolist() == first.training_cost_.tolist()
     other = clone(model).set_params(random_state=4).fit(X, y)
     assert not np.array_equal(other.predict(X), first.predict(X))
-
-
-def test_in_lots_and_scored(data):
-    X, y = data
-    model = BoostedDecision(Newsvendor(3, 1), max_iter=10).fit(X, y)
-    lots = model.decide(X, step=6, lower=12)
-    assert set(np.unique(lots / 6)) <= set(range(2, 20))
-    assert np.abs(lots - model.predict(X)).max() <= 6
-    assert model.score(X, y) == pytest.approx(-Newsvendor(3, 1).cost(model.predict(X), y).mean())
-    dear = BoostedDecision(Newsvendor(19, 1), max_iter=10).fit(X, y)
-    assert dear._shift_cost.decision == pytest.approx(dear.predict(X))  # of the training rows
-    stopped = clone(dear).set_params(early_stopping=True, random_state=0).fit(X, y)
-    assert stopped._shift_cost.decision == pytest.approx(stopped.predict(X))
-    nearest = 40 * np.round(dear.predict(X) / 40)
-    assert dear.decide(X, step=40).mean() > nearest.mean() + 4  # dear to miss, so rather up

@@ -97,14 +97,6 @@ def test_beats_taking_sales_for_demand(shop, fitted):
     assert np.mean(demand <= fitted.predict(X)) == pytest.approx(0.9, abs=0.02)
 
 
-@given(st.lists(st.floats(0.02, 0.98), min_size=2, max_size=5))
-@settings(max_examples=25, deadline=None)
-def test_decisions_rise_with_the_level(fitted, shop, levels):
-    X = shop[0][:40]
-    by_level = [fitted.predict(X, underage=a, overage=1 - a) for a in sorted(levels)]
-    assert (np.diff(by_level, axis=0) >= 0).all()
-
-
 @given(st.floats(0.01, 500.0))
 @settings(max_examples=4, deadline=None)
 def test_decisions_scale_with_the_observations(shop, factor):
@@ -157,25 +149,6 @@ def test_lots_are_weighed_by_the_distribution_not_by_sales(shop):
     paid = [COST.cost(lots, demand).mean() for lots in (low, 40 * np.floor(high / 40))]
     assert paid[0] < paid[1]
     assert model.decide(X, step=40, minimum=120).min() >= 0
-
-
-@pytest.mark.slow
-def test_trees_follow_what_a_plane_cannot():
-    pytest.importorskip("lightgbm")
-    generator = np.random.default_rng(2)
-    X = generator.uniform(-1, 1, size=(1500, 2))
-    middle = 60 + 30 * np.sign(X[:, 0] * X[:, 1])
-    demand = middle + generator.normal(scale=6, size=1500)
-    stock = middle + 4 + generator.normal(scale=4, size=1500)
-    known = {"censored": demand >= stock}
-    straight, bent = (
-        DistributionDecision(COST, plain(), distribution=distribution).fit(
-            X, np.minimum(demand, stock), **known
-        )
-        for distribution in ("linear", "boosted")
-    )
-    assert bent.score(X, demand) > 0.5 * straight.score(X, demand)
-    assert bent.band.location == "auto"  # parameters stay as they are
 
 
 @pytest.mark.parametrize(
@@ -249,20 +222,6 @@ def test_calibration_needs_a_level(shop):
         DistributionDecision(COST, plain(), calibrate="yes").fit(X, sales, stock=stock)
 
 
-def test_saves_and_loads(fitted, shop, tmp_path):
-    pytest.importorskip("skops")
-    X, demand = shop[:2]
-    loaded = unmet.load(fitted.save(tmp_path / "distribution.unmet"))
-    assert type(loaded) is DistributionDecision
-    for ask in (
-        lambda model: model.predict(X),
-        lambda model: model.predict(X, underage=2),
-        lambda model: model.decide(X, step=7, minimum=30),
-        lambda model: np.array(model.score(X, demand)),
-    ):
-        assert ask(loaded).tobytes() == ask(fitted).tobytes()
-
-
 def _by_folds(estimator):
     """Give the checks that cannot hold: candidates are compared on folds of rows."""
     names = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
@@ -275,14 +234,4 @@ def _by_folds(estimator):
     expected_failed_checks=_by_folds,
 )
 def test_scikit_learn_estimator_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [DistributionDecision(), DistributionDecision(COST, distribution="boosted")],
-    expected_failed_checks=_by_folds,
-)
-def test_scikit_learn_estimator_checks_of_other_options(estimator, check):
     check(estimator)

@@ -14,7 +14,6 @@ from unmet import (
     SquaredError,
 )
 from unmet.errors import InvalidInput, UnmetError, Unsupported
-from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 X = np.arange(12.0).reshape(6, 2) % 5
 S = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0])
@@ -41,23 +40,13 @@ def _refused(kind, sentence, model, *arguments, **keywords):
             "solver must be 'exact', 'minibatch', 'smoothed' or 'highs', got 'simplex'.",
         ),
         (
-            {"penalty": "ridge"},
-            "penalty must be None, 'l2', 'l1' or 'elasticnet', got 'ridge'.",
-        ),
-        ({"strength": -0.5}, "strength must be a finite non-negative number, got -0.5."),
-        ({"l1_ratio": 1.5}, "l1_ratio must be a number between 0 and 1, got 1.5."),
-        ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1."),
-        ({"tol": 0}, "tol must be a number above 0 and below 1, got 0."),
-        (
             {"band": "hidden"},
             "band must be a Band, a band rule such as LatentBand(), 'latent', 'searched' or None, "
             "got 'hidden'.",
         ),
-        ({"minibatch": {}}, "minibatch must be MiniBatchOptions or None, got {}."),
         (
             {"cost": "newsvendor"},
-            "cost must be a Cost such as Newsvendor(underage=3, overage=1) or None, "
-            "got 'newsvendor'.",
+            "cost must be a Cost such as Newsvendor(underage=3, overage=1), got 'newsvendor'.",
         ),
         (
             {"random_state": -1},
@@ -77,8 +66,6 @@ def test_constructor_parameters_are_checked_by_fit(parameters, sentence):
             "X must hold finite numbers, got NaN in row 3, column 1.",
         ),
         (_with(X, (1, 1), "7.5"), "X must hold numbers, got the text '7.5' in row 1, column 1."),
-        (X.astype("datetime64[D]"), "X must hold numbers, got entries of type datetime64[D]."),
-        (X + 1j, "Complex data not supported: X must hold real numbers."),
         (np.empty((0, 2)), "X must have at least two rows, got none."),
         (X[:1], "X must have at least two rows, got one sample."),
         (
@@ -98,10 +85,6 @@ def test_constructor_parameters_are_checked_by_fit(parameters, sentence):
         (
             sparse.csr_array(_with(X, (3, 1), np.nan)),
             "X must hold finite numbers, got NaN in row 3, column 1.",
-        ),
-        (
-            np.ma.array(X, mask=_with(0 * X, ([2, 4], [1, 0]), 1)),
-            "X must hold finite numbers, got NaN in 2 rows, first in row 2, column 1.",
         ),
     ],
 )
@@ -129,12 +112,10 @@ def test_tables_are_answered_by_column_name(make):
             _with(S, [1, 4], np.nan),
             "y must hold finite numbers, got NaN in 2 rows, first in row 1.",
         ),
-        (["a"] * 6, "y must hold numbers, got the text 'a' in row 0."),
         (
             pd.Series([1, None, 3, 4, 5, 6], dtype="Int64"),
             "y must hold finite numbers, got NaN in row 1.",
         ),
-        (sparse.csr_array(S[:, None]), "y must be a 1-D array, got a sparse matrix."),
     ],
 )
 def test_observations(observation, sentence):
@@ -148,10 +129,6 @@ def test_observations(observation, sentence):
         (S - 2, "sample_weight must be a non-negative number, got -1.0 in row 1."),
         (np.zeros(6), "sample_weight must have a positive entry, got only zeros."),
         ([0, 0, 1, 0, 0, 0], "sample_weight must be positive in at least two rows, got one."),
-        (
-            "heavy",
-            "sample_weight must be a number or a 1-D array of numbers, got 'heavy'.",
-        ),
     ],
 )
 def test_weights(weight, sentence):
@@ -227,17 +204,3 @@ def test_prediction_checks_its_rows():
         model.predict(pd.DataFrame({"a": [1, 2], "b": [1, None]}))
     with pytest.raises(InvalidInput, match=r"^y must have one entry per row of X, got 2 for 6"):
         model.score(pd.DataFrame(X, columns=["a", "b"]), [1, 2])
-
-
-def test_partial_fit_is_only_there_for_the_solver_that_can():
-    model = LinearDecision()
-    assert not hasattr(model, "partial_fit")
-    with pytest.raises(AttributeError) as caught:
-        model.partial_fit(X, S)
-    assert str(caught.value.__cause__) == (
-        "partial_fit and the solver 'exact' do not fit together, because only 'minibatch' learns "
-        "from some rows at a time."
-    )
-    model = LinearDecision(solver="minibatch", minibatch=MiniBatchOptions(), penalty="l1")
-    with pytest.raises(Unsupported, match="'minibatch' and the penalty 'l1'"):
-        model.partial_fit(X, S)

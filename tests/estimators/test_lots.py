@@ -76,13 +76,6 @@ def test_bounds_are_kept_also_where_they_are_no_lots():
     assert model.decide(X, step=[1, 7, 20, 60]).tolist() == [50, 49, 60, 60]
 
 
-def test_orders_are_never_negative_unless_asked_for():
-    model = _constant(np.array([-5.0, -4.6, -5.2]), Newsvendor(1, 3))
-    assert model.decide(NOTHING)[0] == 0
-    assert not np.signbit(model.decide(NOTHING)[0])
-    assert model.decide(NOTHING, lower=None)[0] == -5
-
-
 @pytest.mark.parametrize(
     ("keywords", "sentence"),
     [

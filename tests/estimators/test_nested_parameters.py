@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from unmet import Band, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
@@ -33,14 +31,6 @@ def test_a_grid_search_reaches_numbers_of_the_cost_and_of_the_band(data):
     assert len(set(search.cv_results_["mean_test_score"])) == 4
     assert model.cost is cost
     assert cost == Newsvendor(3, 1)
-
-
-def test_a_grid_search_reaches_them_through_a_pipeline(data):
-    X, y = data
-    pipe = make_pipeline(StandardScaler(), LinearDecision(Newsvendor(3, 1)))
-    search = GridSearchCV(pipe, {"lineardecision__cost__overage": [1, 2, 5]}, cv=3).fit(X, y)
-    found = search.best_estimator_[-1].cost
-    assert found == Newsvendor(3, search.best_params_["lineardecision__cost__overage"])
 
 
 def test_parameters_show_what_is_inside():

@@ -5,7 +5,6 @@ import pytest
 
 from unmet import Band, LatentBand, NeuralDecision, Newsvendor
 from unmet.censoring import (
-    AuditedBand,
     FixedBand,
 )
 
@@ -48,12 +47,3 @@ def test_rules(shop, rule, flags):
     assert model.predict(X).mean() > ignoring.predict(X).mean() - 0.1
     if flags:  # who knows where demand was lost must do better than who does not
         assert model.score(X, demand) > ignoring.score(X, demand)
-
-
-def test_an_audit_refits_the_network(shop):
-    X, sales, demand, _ = shop
-    rule = AuditedBand(X[::3], sales[::3], demand[::3], max_refits=2)
-    model = _fit(shop, rule)
-    ignoring = _fit(shop, None)
-    assert model.band_rule_.n_refits_ >= 1
-    assert model.score(X, demand) > ignoring.score(X, demand)

@@ -52,11 +52,10 @@ def _unfitted(model):
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize("rate", [1e3])
 def test_a_learning_rate_that_diverges_is_named_and_nothing_is_left_half_fitted(
-    hill, rate, early_stopping
+    hill, early_stopping
 ):
-    X, s, _ = hill
+    (X, s, _), rate = hill, 1e3
     model = NeuralDecision(COST, solver="adam", random_state=0, early_stopping=early_stopping)
     broken = clone(model).set_params(learning_rate=rate, n_iter_no_change=200)
     with pytest.raises(

@@ -94,7 +94,7 @@ def test_what_validation_may_be(noisy):
             InvalidInput, match=r"^validation must be a pair \(X, truth\) or None, got"
         ):
             model.fit(X, s, validation=given)
-    with pytest.raises(InvalidInput, match=r"^validation must have 6 features, as X has, got 5\.$"):
+    with pytest.raises(InvalidInput, match=r"^validation must have the features of X: X has 5"):
         model.fit(X, s, validation=(X[:, 1:], s))
     with pytest.raises(InvalidInput, match=r"^validation needs one underage for all rows, got one"):
         model.fit(X, s, underage=s, validation=(X, s))

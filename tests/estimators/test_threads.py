@@ -1,5 +1,3 @@
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -42,13 +40,4 @@ def test_a_fit_uses_it(monkeypatch):
     monkeypatch.setattr(linear, "solve_exact", spy)
     LinearDecision().fit(np.arange(6.0)[:, None], np.arange(6.0))
     assert set(seen) == {1}
-    assert set(_limits()) == {2}
-
-
-def test_fits_in_several_python_threads_agree():
-    generator = np.random.default_rng(0)
-    X, s = generator.normal(size=(60, 3)), generator.gamma(2.0, size=60)
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda _: LinearDecision().fit(X, s).coef_, range(8)))
-    assert all(np.array_equal(found[0], other) for other in found)
     assert set(_limits()) == {2}

@@ -7,7 +7,6 @@ import pytest
 
 from unmet import LinearDecision
 from unmet.arrays import Band
-from unmet.censoring import AuditedBand
 from unmet.costs import Newsvendor, TieredCost
 from unmet.errors import Unsupported
 from unmet.simulate import store10
@@ -48,15 +47,3 @@ def test_tiers_by_row_travel_with_their_rows(shop):
     assert some.solution_.objective == pytest.approx(rest.solution_.objective, rel=1e-8)
     with pytest.raises(Unsupported, match=r"^TieredCost has no parameter overage per row"):
         LinearDecision(COST).fit(train.features, train.sales, overage=np.ones(n_rows))
-
-
-@pytest.mark.parametrize("form", ["shift", "linear"])
-def test_an_audit_helps(shop, form):
-    train, test = shop.train, shop.test
-    audit = AuditedBand(train.features[:300], train.sales[:300], train.demand[:300], form=form)
-    model = LinearDecision(COST, band=audit).fit(train.features, train.sales)
-    plain = LinearDecision(COST).fit(train.features, train.sales)
-    ours, theirs = (
-        COST.cost(each.predict(test.features), test.demand).mean() for each in (model, plain)
-    )
-    assert ours < 0.92 * theirs

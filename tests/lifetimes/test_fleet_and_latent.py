@@ -9,9 +9,8 @@ from unmet import Band, LatentBand, LinearDecision, NeuralDecision, Newsvendor
 from unmet.costs import AgeReplacement, PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 from unmet.lifetimes import expected_cost, latent_ages, replacement_age
-from unmet.lifetimes.features import fit_rate
+from unmet.lifetimes.lifetimes import fit_rate
 from unmet.persistence import load
-from unmet.planning.plan_options import plan_from_options
 from unmet.simulate import replacement
 
 COST = AgeReplacement(1, 6)
@@ -126,20 +125,6 @@ def test_sure_and_anything_is_possible_are_not_said_together(seed):
     assert any("others that fit as well hide up to" in note for note in found.notes)
 
 
-def test_families_that_are_a_habit_prove_nothing():
-    """Seven parts of ten were taken out; a usual Weibull distribution must not deny it."""
-    part = replacement(n=400, n_test=1, share=0.7, policy="features", seed=104).train
-    verdicts = {
-        name: LatentBand(families=families, random_state=0)
-        .fit(COST, part.features, part.times)
-        .diagnosis_.identified
-        for name, families in (("named", ["weibull", "lognormal"]), ("usual", "lifetimes"))
-    }
-    assert verdicts == {"named": "yes", "usual": "no"}
-    plan = plan_from_options("time", ["load"], problem="replacement", planned=1, failure=6)
-    assert plan.estimator().rule.families == "lifetimes"
-
-
 def test_bad_input_is_one_sentence(rule):
     X, y = np.zeros((3, 1)), [1.0, 2.0, 3.0]
     with pytest.raises(InvalidInput, match=r"^cost of the model must be AgeReplacement, got Newsv"):
@@ -148,8 +133,6 @@ def test_bad_input_is_one_sentence(rule):
         InvalidInput, match=r"^band of the model must be a Band or None, got Latent"
     ):
         fit_rate(LinearDecision(COST, LatentBand()), X, y)
-    with pytest.raises(InvalidInput, match=r"^groups must have one entry per row"):
-        fit_rate(LinearDecision(COST), X, y, censored=[1, 0, 0], groups=[1, 2])
     with pytest.raises(Unsupported, match=r"^rule must be a fitted LatentBand, got Band\.$"):
         latent_ages(Band(0, 1), X)
     with pytest.raises(Unsupported, match=r"^cost must be AgeReplacement .* got Newsvendor\.$"):

@@ -65,15 +65,6 @@ def test_discounted_weibull_in_closed_form():
     assert found.age == pytest.approx(age, rel=1e-12)
 
 
-def test_weibull_of_shape_two_in_closed_form():
-    """At the best age the marginal cost equals the rate: h(y) ∫S − F = p / (c − p)."""
-    cost, distribution = AgeReplacement(1, 3), Weibull(2, 5)
-    age = optimal_age(cost, distribution).age
-    integral = quad(lambda t: np.exp(-((t / 5) ** 2)), 0, age)[0]
-    left = 2 * age / 25 * integral - (1 - np.exp(-((age / 5) ** 2)))
-    assert left == pytest.approx(1 / 2, rel=1e-9)
-
-
 @pytest.mark.parametrize(("distribution", "reference"), DISTRIBUTIONS, ids=DISTRIBUTION_NAMES)
 @pytest.mark.parametrize(
     "cost",

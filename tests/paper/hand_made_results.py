@@ -21,7 +21,7 @@ from paper.protocol import (
 )
 from paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT
 from unmet.evaluation.experiment import ExperimentResults
-from unmet.simulate import PUBLISHED_LEVELS, PUBLISHED_STORE, StoreModel
+from unmet.simulate.store10 import PUBLISHED_LEVELS, PUBLISHED_STORE, StoreModel
 
 N_ROWS = 61  # so that quartiles fall on rows
 Changes = Mapping[tuple, float]

@@ -23,7 +23,7 @@ from paper.claims import (
     judge,
 )
 from unmet.costs import Newsvendor
-from unmet.simulate import PUBLISHED_LEVELS
+from unmet.simulate.store10 import PUBLISHED_LEVELS
 
 NAMES = [
     *(f"{number} {family}"

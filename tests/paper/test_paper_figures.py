@@ -8,7 +8,7 @@ from hand_made_results import SAVINGS, hand_made, optimum_cost
 
 from paper.plots import all_figures
 from unmet.errors import MissingPackage
-from unmet.simulate import PUBLISHED_LEVELS
+from unmet.simulate.store10 import PUBLISHED_LEVELS
 
 LABELS = ["SimpleNN", "testNVcost", "percentage", "testRMSEQ", "gap", "gapClosed", "epsilonSearch"]
 

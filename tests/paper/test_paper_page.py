@@ -10,7 +10,7 @@ from hand_made_results import hand_made
 from paper.page import judge_everything, write_everything
 from paper.tables import caption
 from unmet.errors import InvalidInput
-from unmet.simulate import PUBLISHED_LEVELS
+from unmet.simulate.store10 import PUBLISHED_LEVELS
 
 FACTS = {
     "command": "python -m paper reproduce --quick",

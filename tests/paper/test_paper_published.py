@@ -5,7 +5,7 @@ import pytest
 from paper import published
 from paper.protocol import READINGS, published_hyperparameters
 from unmet.estimators import NeuralDecision
-from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS
+from unmet.simulate.store10 import PUBLISHED_BANDS, PUBLISHED_LEVELS
 from unmet.solvers.descent.minibatch import MiniBatchOptions
 
 SIX = {"LR-MSE", "LR-NVC", "LR-εNVC-R", "NN-MSE", "NN-NVC", "NN-εNVC"}

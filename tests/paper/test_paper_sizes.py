@@ -23,7 +23,7 @@ from paper.claims import (
 from paper.page import judge_everything
 from paper.protocol import READINGS
 from paper.published import FITTING_SECONDS, SERVICE_GAP_IMPROVEMENT, WILCOXON
-from unmet.simulate import PUBLISHED_LEVELS
+from unmet.simulate.store10 import PUBLISHED_LEVELS
 
 TEN = 10
 

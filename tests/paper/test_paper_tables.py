@@ -12,7 +12,7 @@ from paper.favorita import store_tables
 from paper.protocol import METHODS
 from paper.tables import all_tables
 from unmet.evaluation.comparison import wilcoxon_cell
-from unmet.simulate import PUBLISHED_LEVELS
+from unmet.simulate.store10 import PUBLISHED_LEVELS
 
 LABELS = [
     "trainingTime",

@@ -21,7 +21,7 @@ from unmet.arrays import Band
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.estimators import LinearDecision
-from unmet.simulate import PUBLISHED_STORE, store10
+from unmet.simulate.store10 import PUBLISHED_STORE, store10
 
 CHEAP = ("LR-MSE", "LR-NVC", "LR-εNVC-R", "LR-NVC exact", "LR truth")
 SETTINGS = PaperSettings(datasets=2, levels=(0.65, 0.95), trials=2, folds=1)

@@ -91,9 +91,6 @@ MADE = {
     "weights and costs by row": _linear(
         given={"underage": 2 + X[:, 0], "sample_weight": 1 + X[:, 1]}
     ),
-    "partial": lambda: LinearDecision(COST, solver="minibatch", random_state=0).partial_fit(
-        X, SALES
-    ),
     "pricing": _linear(cost=CustomPricing(3, 1)),
     "tiered": _linear(cost=TieredCost((3, 5), 1, underage_breaks=4)),
     "preventive": _linear(cost=PreventiveReplacement(1, 3), solver="smoothed"),
@@ -124,9 +121,6 @@ MADE = {
     "network": _neural(),
     "network band": _neural(_latent(location=None), solver="adam"),
     "published": lambda: NeuralDecision.published(COST, random_state=0, max_iter=2).fit(X, SALES),
-    "network steps": lambda: NeuralDecision(COST, solver="adam", random_state=0).partial_fit(
-        X, SALES
-    ),
     "boosted": _boosted(),
     "boosted table": _boosted(rows=TABLE),
     "pipeline": _pipeline,

@@ -111,28 +111,15 @@ def test_what_models_do_not_hold_is_refused_by_name(kind, path):
     assert "\n" not in text
 
 
-def test_a_class_of_another_version(path, monkeypatch):
-    import unmet.estimators.linear
-
-    monkeypatch.delattr(unmet.estimators.linear, "LinearDecision")
-    with pytest.raises(InvalidInput, match=r"cannot be read by unmet .* AttributeError"):
-        unmet.load(path)
-
-
 FORGED = {
     "no label": ({"$is": "os.system", "state": {}}, "it asks for 'os.system'"),
     "a path": ({"$is": "unmet.estimators.linear.LinearDecision", "state": {}}, "it asks for "),
     "objects": ({"$array": ["|O", [1], 0, "C", "<f8"]}, "an array of '|O'"),
     "to objects": ({"$array": ["<f8", [1], 0, "C", "|O"]}, "an array of '|O'"),
-    "to text": ({"$array": ["<f8", [1], 0, "C", "<U9"]}, "an array of '<U9'"),
     "too long": ({"$array": ["<f8", [1 << 40], 0, "C", "<f8"]}, "an array in it is not as long as"),
-    "before": ({"$array": ["<f8", [1], -8, "C", "<f8"]}, "an array in it is not as long as it"),
     "table": ({"$frame": [["a", "Expr", [1], None, None]]}, "cannot be read by unmet"),
-    "words": ({"$frame": [["a", "String", [7], None, ["a"]]]}, "cannot be read by unmet"),
     "later": ({"$see": 1 << 20}, "cannot be read by unmet"),
-    "no part": ({"$part": 7, "holds": []}, "cannot be read by unmet"),
     "method": ({"$__init__": 1}, "cannot be read by unmet"),
-    "unknown": ({"$new": 1}, "cannot be read by unmet"),
 }
 
 

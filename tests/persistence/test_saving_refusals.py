@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 from own_costs import Taxed
 from saved_models import SALES, X, made
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 import unmet
 from unmet import LinearDecision
@@ -106,18 +104,6 @@ def test_a_newer_format_and_a_newer_version(path):
     assert _sentence(path).endswith("update unmet.")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"format": "1"}, {"format": True}, {"about": 3}, {"z": 1}],
-    ids=str,
-)
-def test_a_header_that_is_none(path, change):
-    _change(path, **change)
-    assert _sentence(path) == f"{path} is not a file of unmet: its header cannot be read."
-    with pytest.raises(InvalidInput, match="its header cannot be read"):
-        unmet.persistence.read_about(path)
-
-
 def test_an_archive_that_is_too_large(path):
     assert "must unpack to at most max_bytes, 1,000, got" in _sentence(path, max_bytes=1000)
 
@@ -134,19 +120,6 @@ def test_a_cost_of_ones_own(tmp_path):
     loaded = unmet.load(path, trusted=["own_costs.Taxed"])
     assert np.array_equal(loaded.predict(X), model.predict(X))
     assert loaded.cost == Taxed(3, 0.2)
-
-
-@pytest.mark.parametrize("trusted", ["own_costs.Taxed", ["Taxed"], [Taxed]], ids=str)
-def test_trusted_must_be_names(trusted, path):
-    with pytest.raises(InvalidInput, match="trusted must"):
-        unmet.load(path, trusted=trusted)
-
-
-def test_functions_made_on_the_spot(tmp_path):
-    model = make_pipeline(FunctionTransformer(lambda rows: rows), LinearDecision()).fit(X, SALES)
-    with pytest.raises(Unsupported, match=r"it holds .*<lambda>"):
-        unmet.save(model, tmp_path / "model")
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("number", "payload"), [(1, "model.skops"), (2, "model.state")])

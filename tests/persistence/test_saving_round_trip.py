@@ -71,16 +71,6 @@ def test_a_loaded_search_can_be_asked_for_another_cost(again):
         assert found == made("searched").band_rule_.band(X, cost=unmet.Newsvendor(2, 3))
 
 
-@pytest.mark.parametrize("name", ["partial", "network steps", "minibatch"])
-def test_learning_goes_on_where_it_stood(name, again):
-    loaded = again(made(name))
-    expected = again(made(name))  # a copy, since the model is shared
-    for _ in range(2):
-        loaded, expected = again(loaded.partial_fit(X, SALES)), expected.partial_fit(X, SALES)
-    assert _bits(loaded.predict(X)) == _bits(expected.predict(X))
-    assert not np.array_equal(loaded.predict(X), made(name).predict(X))
-
-
 def test_a_rule_alone_and_an_unfitted_model_are_saved_too(again):
     rule = LatentBand(families="normal", random_state=0).fit(COST, X, SALES, censored=CENSORED)
     assert _bits(again(rule).band(X).high) == _bits(rule.band(X).high)
@@ -98,15 +88,6 @@ def test_order_rules_keep_their_labels(again):
     assert loaded.rules_ == before == finder.rules_
     assert [type(label) for label in loaded.rules_] == [type(label) for label in before]
     assert repr(loaded.candidates_) == repr(finder.candidates_)  # some factors are NaN
-
-
-def test_sparse_rows_survive(again):
-    sparse = pytest.importorskip("scipy.sparse")
-    rows = sparse.csr_array(np.round(X))
-    model = LinearDecision(COST, LatentBand(families="normal", random_state=0)).fit(
-        rows, SALES, censored=CENSORED
-    )
-    assert _bits(again(model).predict(rows)) == _bits(model.predict(rows))
 
 
 @pytest.mark.parametrize("kind", ["flags", pytest.param("latent", marks=pytest.mark.slow)])
@@ -140,18 +121,6 @@ def test_a_loaded_latent_rule_answers_for_other_costs(name, again):
         assert found.sensitivity == expected.sensitivity
     for cost in (unmet.SquaredError(), unmet.CustomPricing(1, 4)):
         assert _bits(loaded.band(X, cost=cost).high) == _bits(rule.band(X, cost=cost).high)
-
-
-@pytest.mark.parametrize("name", ["latent", "latent flags", "latent rate"])
-def test_a_loaded_latent_rule_answers_for_other_rates(name, again):
-    rule, loaded = (model.band_rule_ for model in (made(name), again(made(name))))
-    for rate in (0.0, 0.3, 0.55):
-        assert _bits(loaded.band_at(X, rate).high) == _bits(rule.band_at(X, rate).high)
-    assert _bits(loaded.band_range(X)[1].high) == _bits(rule.band_range(X)[1].high)
-    if name != "latent":
-        return  # fits of rates that are known of few rows jump between them
-    between = loaded.band_at(X, 0.33).high
-    np.testing.assert_allclose(between, rule.band_at(X, 0.33).high, rtol=0.05, atol=0.05)
 
 
 def test_what_was_loaded_can_be_saved_again(again):

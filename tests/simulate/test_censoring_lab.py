@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from itertools import product
 
@@ -11,7 +10,7 @@ import pytest
 
 from unmet.errors import InvalidInput
 from unmet.simulate import censoring_lab
-from unmet.simulate.base import FAMILIES, distribution
+from unmet.simulate.demand import FAMILIES, distribution
 
 LEVELS = (0.15, 0.55, 0.75, 0.95)
 SCALED = ("constant", "level", "features")
@@ -121,22 +120,6 @@ def test_optimum_is_the_quantile_of_demand_within_every_category(family):
                     assert upto[rows].mean() == pytest.approx(level, abs=error)
 
 
-@pytest.mark.parametrize("scale", SCALED)
-def test_scale_patterns(scale):
-    lab = censoring_lab("normal", scale=scale, n=9000, seed=2)
-    part = lab.train
-    noise = part.demand - part.mean
-    found = np.array([noise[part.category == name].std() for name in np.unique(part.category)])
-    mean = np.array([part.mean[part.category == name].mean() for name in np.unique(part.category)])
-    if scale == "constant":
-        assert found == pytest.approx(25, rel=0.08)
-    elif scale == "level":
-        assert found == pytest.approx(0.25 * mean, rel=0.08)
-    else:
-        assert found.max() / found.min() == pytest.approx(3, rel=0.15)
-        assert found.mean() == pytest.approx(25, rel=0.05)
-
-
 def test_clipping():
     raw = censoring_lab("laplace", spread=0.9, clip=False, seed=4)
     clipped = censoring_lab("laplace", spread=0.9, seed=4)
@@ -175,15 +158,6 @@ def test_quantile_orders_censor_every_category_alike():
             assert part.order == pytest.approx(part.optimum(0.75))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_never_censored(family):
-    lab = censoring_lab(family, orders="never", n=900, n_test=90)
-    for part in (lab.train, lab.test):
-        assert (part.order > part.demand).all()
-        assert np.array_equal(part.sales, part.demand)
-        assert part.share_censored == 0
-
-
 def test_counts_are_whole_numbers():
     part = censoring_lab("poisson", n=450, n_test=45).train
     assert (part.order >= part.mean).all()  # rounded up
@@ -196,22 +170,6 @@ def test_counts_are_whole_numbers():
 
 
 # --- seeds, rows and features -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("orders", ["at_mass", "noisy", "mixture", "never"])
-def test_same_seed_same_numbers(orders):
-    options = {"orders": orders, "n": 950}
-    if orders in ("at_mass", "noisy"):
-        options["share"] = 0.35
-    one, two = (censoring_lab("student", n_test=40, seed=11, **options) for _ in range(2))
-    longer = censoring_lab("student", n_test=400, seed=11, **options)
-    other = censoring_lab("student", n_test=40, seed=12, **options)
-    for name in ("demand", "order", "sales"):
-        assert np.array_equal(whole(one, name), whole(two, name))
-        assert np.array_equal(getattr(one.train, name), getattr(longer.train, name))
-        assert np.array_equal(getattr(one.test, name), getattr(longer.test, name)[:40])
-    assert not np.array_equal(one.train.demand, other.train.demand)
-    assert not np.array_equal(one.train.sales, other.train.sales)
 
 
 def test_policies_of_one_seed_share_demand_and_families_share_luck():
@@ -228,16 +186,6 @@ def test_luck_is_pinned():
     assert part.demand == pytest.approx(PINNED, rel=1e-11)
 
 
-def test_rows_are_days_times_categories_and_the_test_follows():
-    lab = censoring_lab(n=100, n_test=50)
-    assert (len(lab.train), len(lab.test)) == (100, 50)
-    days = [dt.date(2016, 1, 1) + dt.timedelta(k // 9) for k in range(100)]
-    assert lab.train.dates.tolist() == days
-    assert lab.test.dates[0].tolist() == dt.date(2016, 1, 13)  # twelve days, the last one partial
-    assert lab.test.category[0] == lab.train.category[0]
-    assert lab.train.features.shape == (100, 14)
-
-
 # --- bad input ----------------------------------------------------------------------------------
 
 
@@ -248,8 +196,8 @@ def test_rows_are_days_times_categories_and_the_test_follows():
         ({"family": "poisson", "scale": "level"}, 'scale must be None for family "poisson"'),
         ({"orders": "quantile"}, "orders must be 'at_mass', .*, got 'quantile'"),
         ({"share": 0.0}, "share must be a number above 0 and below 1 or None, got 0.0"),
-        ({"share": 0.3, "quantile": 0.7}, "share must be None when quantile"),
-        ({"orders": "never", "share": 0.3}, 'share must be None with orders="never", got 0.3'),
+        ({"share": 0.3, "quantile": 0.7}, "share and quantile must not both be given"),
+        ({"orders": "never", "share": 0.3}, 'neither with orders="never", got 0.3'),
         ({"orders": "mixture", "share": 0.6}, 'share with orders="mixture" must be'),
         ({"noise": -1.0}, "noise must be a finite non-negative number, got -1.0"),
         ({"level": -3.0}, "level must be a finite positive number, got -3.0"),

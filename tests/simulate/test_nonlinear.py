@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from unmet import LinearDecision, Newsvendor
-from unmet.errors import InvalidInput
 from unmet.simulate import nonlinear_demand
 from unmet.simulate.demand import PRODUCTS
 
@@ -60,17 +58,6 @@ def test_optimum_is_the_quantile_of_demand_of_every_product(family):
             assert below[rows].mean() == pytest.approx(level, abs=error)
 
 
-def test_other_orders():
-    assert nonlinear_demand(2, share=0.2, n=8000).train.share_censored == pytest.approx(
-        0.2, abs=0.02
-    )
-    assert nonlinear_demand(2, orders="never").train.share_censored == 0.0
-    noisy = nonlinear_demand(2, orders="noisy", noise=0.4).train
-    assert (noisy.order - noisy.mean).std() == pytest.approx(0.4 * 20, rel=0.05)
-    mixed = nonlinear_demand(2, orders="mixture", n=8000).train
-    assert (mixed.order > mixed.mean).mean() == pytest.approx(0.5, abs=0.02)
-
-
 # --- rows ---------------------------------------------------------------------------------------
 
 
@@ -96,29 +83,4 @@ def test_features_and_codes_say_the_same():
     assert np.ptp(codes["temperature"][:4]) == 0 < np.ptp(codes["temperature"])
 
 
-def test_a_table_to_look_at():
-    part = nonlinear_demand(0, n=40).train
-    table = part.to_polars()
-    assert table.shape == (40, 10)
-    assert table["product"].to_list()[:4] == list(PRODUCTS)
-    assert table["weekday"][0] == "Friday"
-    assert table["promotion"].dtype == pl.Boolean
-    assert table["sales"].to_list() == part.sales.tolist()
-
-
 # --- bad input ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (
-            {"orders": "history"},
-            "orders must be 'at_mass', 'noisy', 'mixture' or 'never', got 'history'",
-        ),
-        ({"n": 0}, "n must be a whole number of at least 1, got 0"),
-    ],
-)
-def test_bad_input(options, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        nonlinear_demand(**options)

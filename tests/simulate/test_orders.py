@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import defaultdict
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,14 +71,6 @@ def test_order_of_rows_does_not_matter(seed, on):
     assert np.array_equal(found, expected)
 
 
-def test_dates_of_many_kinds():
-    demand = [3.0, 4.0, 5.0]
-    days = [dt.date(2024, 1, 1), dt.date(2024, 1, 8), dt.date(2024, 1, 15)]
-    stamps = [dt.datetime.combine(day, dt.time(9, 30)) for day in days]
-    for date in (days, [str(day) for day in days], pl.Series(days), stamps):
-        assert history_orders(demand, date, k=1).tolist() == [np.inf, 3, 4]
-
-
 def test_censor():
     sales, censored = censor([5, 8, 3, 4], [6, 6, np.inf, 4])
     assert sales.tolist() == [5, 6, 3, 4]
@@ -104,9 +94,3 @@ def test_bad_input_is_one_sentence(change, sentence):
     good = {"demand": [1.0, 2.0], "date": ["2024-01-01", "2024-01-02"]}
     with pytest.raises(InvalidInput, match=sentence):
         history_orders(**{**good, **change})
-
-
-@pytest.mark.parametrize("order", [[1.0], [1.0, np.nan]])
-def test_bad_stock(order):
-    with pytest.raises(InvalidInput, match="order must have a number for each of 2 rows"):
-        censor([1.0, 2.0], order)

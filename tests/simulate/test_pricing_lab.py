@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from unmet.costs import CustomPricing
-from unmet.errors import InvalidInput
 from unmet.evaluation import realised_cost, realised_revenue
 from unmet.simulate import pricing
 
@@ -58,18 +57,3 @@ def test_the_optimum_is_the_cheapest_and_the_best_price_earns_most():
     earned = part.expected_revenue(best, 30)
     assert earned > max(part.expected_revenue(best * f, 30) for f in (0.95, 1.05))
     assert realised_revenue(best, part.truth, unit_cost=30) == pytest.approx(earned, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ({"family": "poisson"}, "family must be 'normal', .*got 'poisson'"),
-        ({"policy": "auction"}, "policy must be 'fixed', "),
-        ({"level": 0.0}, "level must be a finite positive number"),
-        ({"discount": 1.2}, r"discount must be a number between 0 and 1"),
-        ({"noise": -1.0}, "noise must be a finite non-negative number"),
-    ],
-)
-def test_what_makes_no_market_is_refused(given, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        pricing(**given)

@@ -8,7 +8,6 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from unmet.costs import AgeReplacement, PreventiveReplacement
-from unmet.errors import InvalidInput
 from unmet.simulate import replacement
 
 COST = AgeReplacement(1, 6)
@@ -34,12 +33,6 @@ def test_policies_hide_the_share_asked_for(policy, share):
     assert (np.unique(part.intervals).size == 1) == (policy == "fixed")
 
 
-def test_without_a_policy_nothing_is_hidden():
-    part = replacement(policy="never", n=50, n_test=1).train
-    assert not part.censored.any()
-    assert np.isinf(part.intervals).all()
-
-
 @pytest.mark.parametrize("family", ["weibull", "lognormal"])
 def test_no_shift_of_the_optimum_is_better(family):
     part = replacement(family, n=20, n_test=8000, seed=3).test
@@ -60,18 +53,3 @@ def test_seeds_repeat_and_test_rows_do_not_move_training_rows():
     table = one.train.to_polars()
     assert table.columns[-3:] == ["time", "suspended", "lifetime"]
     assert table.height == len(one.train)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"family": "gamma"}, "family must be 'weibull' or 'lognormal', got 'gamma'."),
-        ({"policy": "late"}, "policy must be 'fixed', 'noisy', 'features' or 'never', got 'late'."),
-        ({"share": 1.0}, "share must be a number above 0 and below 1, got 1.0."),
-        ({"shape": -2.0}, "shape must be a finite positive number, got -2.0."),
-    ],
-)
-def test_bad_input_is_one_sentence(arguments, sentence):
-    with pytest.raises(InvalidInput) as caught:
-        replacement(**arguments)
-    assert str(caught.value) == sentence

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import poisson
 
 from benchmarks.policies import BaseStock, MeanPlusSafety, Oracle, SalesQuantile, Tobit
-from benchmarks.scenarios import PATTERNS, SHOP_DISTRIBUTIONS, shop_demand
+from benchmarks.scenarios import shop_demand
 from unmet.errors import InvalidInput
 from unmet.inventory import StockState, SupplyRules
 from unmet.simulate import run_shop
@@ -139,21 +139,6 @@ def test_a_policy_sees_the_history_and_its_own_sales_and_nothing_else():
         last.sales[0, 0] = 1.0
 
 
-def test_a_history_that_was_written_down_is_seen():
-    watcher = Watcher()
-    stock = np.array([[5.0, np.inf]])
-    run_shop(
-        [[7.0, 7.0, 1.0]],
-        {"a": watcher},
-        SupplyRules(),
-        n_before=2,
-        history_stock=stock,
-        history_recorded=True,
-    )
-    np.testing.assert_array_equal(watcher.asked[0].stock, stock)
-    np.testing.assert_array_equal(watcher.asked[0].sold_out, [[1.0, 0.0]])
-
-
 def test_where_demand_waits_it_is_booked_and_nothing_is_hidden():
     watcher = Watcher(2.0)
     rules = SupplyRules(unmet="backordered")
@@ -229,22 +214,7 @@ def test_tables_say_what_can_be_counted_by_hand():
     assert table["day"].to_list() == [datetime.date(2024, 2, 29), datetime.date(2024, 3, 3)]
 
 
-# --- demand ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [*SHOP_DISTRIBUTIONS, *(f"gamma+{each}" for each in PATTERNS)])
-def test_every_kind_is_demand(kind):
-    demand, features = shop_demand(kind, 5, 100, seed=1)
-    assert demand.shape == (5, 100)
-    assert (demand >= 0).all()
-    assert np.isfinite(demand).all()
-    assert sorted(features) == (["promotion"] if "promotion" in kind else [])
-    again, _ = shop_demand(kind, 5, 100, seed=1)
-    np.testing.assert_array_equal(demand, again)
-    assert (shop_demand(kind, 5, 100, seed=2)[0] != demand).any()
-
-
-# --- speed and bad input --------------------------------------------------------------------------
+# --- bad input ------------------------------------------------------------------------------------
 
 
 ONE = {"a": BaseStock(1.0)}
@@ -261,20 +231,12 @@ ONE = {"a": BaseStock(1.0)}
             lambda: run_shop([[1.0, np.nan]], ONE, SupplyRules(), n_before=1),
             "demand must be finite and 0 or more, and NaN in the history alone.",
         ),
-        (
-            lambda: run_shop([[1.0, 1.0]], ONE, SupplyRules(), n_before=2),
-            "n_before must be",
-        ),
         (lambda: run_shop([[1.0]], {}, SupplyRules(), n_before=0), "policies must be at least one"),
         (
             lambda: run_shop(
                 [[1.0, 1.0]], ONE, SupplyRules(), n_before=1, history_stock=[[1.0, 2.0]]
             ),
             "history_stock must be numbers of at least 0 and of shape (1, 1)",
-        ),
-        (
-            lambda: run_shop([[1.0]], ONE, SupplyRules(), n_before=0, features={"x": [[1.0, 2.0]]}),
-            "x must be numbers",
         ),
         (
             lambda: run_shop([[1.0]], ONE, SupplyRules(), n_before=0, step=2),
@@ -287,12 +249,6 @@ ONE = {"a": BaseStock(1.0)}
         (
             lambda: run_shop([[1.0]], ONE, SupplyRules(), n_before=0, state=StockState([-1.0])),
             "on_hand must be 0 or more where unmet demand is lost, got -1.",
-        ),
-        (lambda: shop_demand("cauchy", 1, 1), "kind must be"),
-        (lambda: shop_demand("gamma+moon", 1, 1), "pattern in kind 'gamma+moon' must be"),
-        (
-            lambda: shop_demand("gamma+weekday", 1, 1, step=7),
-            "step must be 1 for a weekday pattern, got 7 with kind 'gamma+weekday'.",
         ),
     ],
 )

@@ -13,9 +13,8 @@ import pytest
 from scipy.stats import norm
 
 from unmet.costs import Newsvendor
-from unmet.errors import InvalidInput
 from unmet.evaluation import realised_cost, service_level
-from unmet.simulate import PUBLISHED_BANDS, PUBLISHED_LEVELS, PUBLISHED_STORE, store10
+from unmet.simulate.store10 import PUBLISHED_BANDS, PUBLISHED_LEVELS, PUBLISHED_STORE, store10
 
 # Table LRstore10, column by column, typed from the paper a second time
 INTERCEPT = 113.40
@@ -93,20 +92,6 @@ def test_coefficients_are_those_of_the_table(data):
         assert part.mean == pytest.approx(product_of_matrices, abs=1e-10)
 
 
-def test_shares_of_negative_means_and_demands(printed, many):
-    mean = printed.train.mean
-    assert np.mean(mean < 0) == pytest.approx(0.061, abs=0.0005)
-    assert norm.cdf(0, loc=mean, scale=SIGMA).mean() == pytest.approx(0.104, abs=0.0005)
-    drawn = np.mean([part.train.demand < 0 for part in many])
-    assert drawn == pytest.approx(0.104, abs=0.004)
-
-
-def test_half_is_censored_as_printed_and_a_little_less_when_clipped(many):
-    assert np.mean([d.train.censored for d in many]) == pytest.approx(0.5, abs=0.008)
-    clipped = [store10(seed).train for seed in range(20)]
-    assert np.mean([part.censored for part in clipped]) == pytest.approx(0.49, abs=0.008)
-
-
 def test_clipping_changes_only_what_is_negative(data, printed):
     for clipped, raw in ((data.train, printed.train), (data.test, printed.test)):
         assert np.array_equal(clipped.mean, raw.mean)
@@ -146,23 +131,6 @@ def test_numbers_of_seed_0_never_change(clip, part, digest):
     assert hashlib.sha256(frozen).hexdigest()[:16] == digest
 
 
-def test_the_ten_data_sets_of_the_reproduction():
-    """Seeds 0 to 9: how many rows are censored, in training and in test."""
-    data_sets = [store10(seed) for seed in range(10)]
-    train = [1576, 1617, 1619, 1652, 1609, 1642, 1651, 1558, 1597, 1633]
-    assert [int(each.train.censored.sum()) for each in data_sets] == train
-    test = [793, 758, 824, 784, 839, 850, 813, 804, 801, 810]
-    assert [int(each.test.censored.sum()) for each in data_sets] == test
-    assert len({each.train.sales.tobytes() for each in data_sets}) == 10
-
-
-@pytest.mark.parametrize("seed", [0, 7, 12345])
-def test_noise_is_one_documented_stream_training_rows_first(seed):
-    raw = store10(seed, clip=False)
-    noise = np.concatenate([(part.demand - part.mean) / SIGMA for part in (raw.train, raw.test)])
-    assert noise == pytest.approx(np.random.default_rng(seed).standard_normal(4923), abs=1e-10)
-
-
 def test_table_to_look_at(data):
     table = data.test.to_polars()
     assert table.columns == ["date", "weekday", "month", "category", "sales", "demand", "order"]
@@ -188,8 +156,6 @@ def test_published_bands():
             assert low < high < 0.20
     assert PUBLISHED_BANDS["linear"][0.95] == (0.0083, 0.1827)
     assert PUBLISHED_BANDS["neural"][0.95] == PUBLISHED_BANDS["linear"][0.55] == (0.0022, 0.1976)
-    with pytest.raises(TypeError):
-        PUBLISHED_BANDS["linear"][0.55] = (0, 0)
 
 
 # --- Another store.
@@ -227,18 +193,3 @@ def test_levels_that_a_store_lacks_are_not_simulated():
     assert data.train.features.shape[1] == 1 + 5 + 8
     first = PUBLISHED_STORE.intercept + 192.23 + dict(distribution.weekdays)["Friday"] + 11.94
     assert data.train.mean[0] == pytest.approx(first)
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"deviation": 0.0}, "deviation must be a finite positive number, got 0.0"),
-        ({"intercept": float("nan")}, "intercept must be"),
-        ({"categories": ()}, "categories must be different names"),
-        ({"weekdays": (("Caturday", 1.0),)}, "weekdays must be different names"),
-        ({"months": (("May", 1.0), ("May", 2.0))}, "months must be different names"),
-    ],
-)
-def test_distributions_that_cannot_be(changes, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        distribution_without(**changes)

@@ -44,11 +44,6 @@ def solve_minibatch(features, cost, observation, band=None, *, sample_weight=Non
     return minibatch.solve_minibatch(read(features, cost, observation, band, sample_weight), **how)
 
 
-def one_epoch(features, cost, observation, band=None, *, sample_weight=None, **how):
-    rows = read(features, cost, observation, band, sample_weight)
-    return minibatch.one_epoch(rows, sample_weight, **how)
-
-
 def same(a, b):
     return np.array_equal(a.coefficients, b.coefficients) and a.intercept == b.intercept
 

@@ -8,7 +8,6 @@ Each adapter is thin and needs its package; names are imported when they are fir
 - `unmet.adapters.mlflow`: models in MLflow's format, without a pickle
 - `decide_from_quantiles`, `decide_from_samples`: forecasts of statsforecast, mlforecast and
   neuralforecast → decisions
-- `from_sktime`, `to_sktime`: frames of sktime as long ones, and back
 """
 
 from __future__ import annotations
@@ -20,18 +19,14 @@ from unmet.lazily import names_of
 if TYPE_CHECKING:
     from unmet.adapters.forecasting import decide_from_quantiles, decide_from_samples
     from unmet.adapters.onnx import to_onnx
-    from unmet.adapters.skpro import LatentDistribution, LatentSurvival
-    from unmet.adapters.sktime import from_sktime, to_sktime
+    from unmet.adapters.skpro import LatentSurvival
     from unmet.adapters.torch import torch_loss
 
 __all__ = [
-    "LatentDistribution",
     "LatentSurvival",
     "decide_from_quantiles",
     "decide_from_samples",
-    "from_sktime",
     "to_onnx",
-    "to_sktime",
     "torch_loss",
 ]
 
@@ -40,8 +35,7 @@ __getattr__ = names_of(
     {
         "unmet.adapters.forecasting": "decide_from_quantiles decide_from_samples",
         "unmet.adapters.onnx": "to_onnx",
-        "unmet.adapters.skpro": "LatentDistribution LatentSurvival",
-        "unmet.adapters.sktime": "from_sktime to_sktime",
+        "unmet.adapters.skpro": "LatentSurvival",
         "unmet.adapters.torch": "torch_loss",
     },
 )

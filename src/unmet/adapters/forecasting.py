@@ -31,7 +31,7 @@ from unmet.arrays import Array
 from unmet.costs import Cost, HingeCost, PiecewiseLinearCost, SquaredError
 from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported
-from unmet.estimators.base import check_columns, numbers, open_frame, with_column
+from unmet.estimators.base import numbers, open_frame, with_column
 from unmet.estimators.lots import ROUNDING, read_room
 from unmet.solvers.boosting.leaves import hinge_minimisers, small
 from unmet.validation import OneOf
@@ -285,29 +285,21 @@ def decide_from_samples(
     >>> decide_from_samples(paths, cost)["decision"].to_list()
     [14.0]
     """
-    frame = open_frame(forecasts, underage_col, overage_col)
+    frame = open_frame(forecasts, underage_col, overage_col, *(columns or ()))
     others = {id_col, time_col, underage_col, overage_col}
     chosen = [each for each in frame.columns if each not in others]
     chosen = chosen if columns is None else list(columns)
     if not chosen:
         raise InvalidInput("forecasts must have at least one column of samples, got none.")
-    check_columns("The frame", frame, chosen)
     values, evaluated = numbers(frame, *chosen), _evaluate(cost, frame, underage_col, overage_col)
     n_rows, n_values = values.shape
-    # rows in portions whose numbers fit into memory together
-    size = max(500_000 // n_values, 1)
-    portions = [np.arange(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    each = np.repeat(np.arange(n_rows), n_values)  # row of each sample
 
     def mean_cost(decision: Array) -> Array:
         """Mean cost of each row's decision over its equally likely truths."""
-        paid = np.empty(n_rows)
-        for rows in portions:
-            each = np.repeat(rows, n_values)
-            loss = evaluated.take(each).cost(decision[each], values[rows].ravel())
-            paid[rows] = loss.reshape(rows.size, n_values).mean(axis=1)
-        return paid
+        loss = evaluated.take(each).cost(decision[each], values.ravel())
+        return np.asarray(loss.reshape(n_rows, n_values).mean(axis=1))
 
-    best = np.empty(n_rows)
     if isinstance(evaluated, SquaredError):
         best = values.mean(axis=1)
     elif isinstance(evaluated, PiecewiseLinearCost):
@@ -317,14 +309,13 @@ def decide_from_samples(
         ordered = np.sort(values, axis=1)
         best = ordered[np.arange(n_rows), np.clip(place, 0, n_values - 1)]
     elif isinstance(evaluated, HingeCost):  # where the slope of the mean cost passes 0
-        for rows in portions:
-            kinks = evaluated.take(np.repeat(rows, n_values)).kinks(values[rows].ravel())
-            owner = np.tile(np.repeat(np.arange(rows.size), n_values), len(kinks.position))
-            below, above = (np.ravel(part).astype(float) for part in (kinks.below, kinks.above))
-            low, high = hinge_minimisers(
-                np.ravel(kinks.position), below, below + above, small(owner, rows.size), rows.size
-            )
-            best[rows] = np.where(np.isfinite(low), low, high)
+        kinks = evaluated.take(each).kinks(values.ravel())
+        owner = np.tile(each, len(kinks.position))
+        below, above = (np.ravel(part).astype(float) for part in (kinks.below, kinks.above))
+        low, high = hinge_minimisers(
+            np.ravel(kinks.position), below, below + above, small(owner, n_rows), n_rows
+        )
+        best = np.where(np.isfinite(low), low, high)
     else:
         raise Unsupported(
             "decide_from_samples needs a cost that is piecewise linear or SquaredError, got "

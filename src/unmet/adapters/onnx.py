@@ -14,9 +14,6 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
@@ -28,24 +25,23 @@ from unmet.estimators.lots import ROUNDING, read_room
 from unmet.estimators.neural import NeuralDecision
 from unmet.validation import Maybe, Number
 
-_SCALERS = StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler
 _CHILDREN = {side: (f"{side}nodeids", f"{side}leafs") for side in ("true", "false")}
 
 
 def to_onnx(
-    model: BaseEstimator,
+    model: DecisionModel,
     *,
     step: float | None = None,
     lower: float | None = None,
     upper: float | None = None,
 ) -> Any:
-    """Export a fitted model, or a pipeline that scales features for one, to ONNX.
+    """Export a fitted model to ONNX.
 
     Parameters
     ----------
-    model : LinearDecision, NeuralDecision, BoostedDecision, or Pipeline
-        Fitted. A pipeline may scale by ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler`` or
-        ``RobustScaler`` and ends in one of the models.
+    model : LinearDecision, NeuralDecision or BoostedDecision
+        Fitted. What stands before it in a pipeline, skl2onnx exports; no model here needs features
+        that were scaled.
     step, lower, upper : float, optional
         Lots and bounds of the decisions, as in `decide`; without them the answer is that of
         `predict`.
@@ -80,18 +76,14 @@ def to_onnx(
     array([12., 24., 30.])
     """
     onnx = MissingPackage.or_load("to_onnx", "onnx", "onnx")
-    scalers, last = _parts(model)
+    export = _exporter(model)
+    check_is_fitted(model)
     positive, number = Maybe(Number(above=0)), Maybe(Number())
     lots = positive("step", step), number("lower", lower), number("upper", upper)
-    graph = _Graph(onnx, last.n_features_in_ if not scalers else scalers[0].n_features_in_)
-    value = "X"
-    for scaler in scalers:
-        value = _scaled(graph, value, scaler)
-    decision = _exporter(last)(graph, value)
-    graph.finish(_carried_out(graph, decision, last, *lots))
-    first = scalers[0] if scalers else last
-    names = getattr(first, "feature_names_in_", None)
-    return graph.model(type(last).__name__, None if names is None else list(map(str, names)))
+    graph = _Graph(onnx, model.n_features_in_)
+    graph.finish(_carried_out(graph, export(graph, "X", model), model, *lots))
+    names = getattr(model, "feature_names_in_", None)
+    return graph.model(type(model).__name__, None if names is None else list(map(str, names)))
 
 
 class _Graph:
@@ -163,24 +155,7 @@ class _Graph:
 # --- What a model consists of.
 
 
-def _parts(model: Any) -> tuple[list[Any], DecisionModel]:
-    """Scalers, and the model that they scale for."""
-    steps = [each for _, each in model.steps] if isinstance(model, Pipeline) else [model]
-    *before, last = [each for each in steps if each is not None and each != "passthrough"] or [None]
-    for each in before:
-        # exactly these: a subclass may do anything
-        if type(each) not in _SCALERS:
-            raise Unsupported(
-                f"to_onnx and the step {type(each).__name__} do not fit together, because only "
-                "scalers of scikit-learn can stand before a model: export what follows it."
-            )
-        check_is_fitted(each)
-    _exporter(last)
-    check_is_fitted(last)
-    return before, last
-
-
-def _exporter(model: Any) -> Callable[[_Graph, str], str]:
+def _exporter(model: Any) -> Callable[[_Graph, str, Any], str]:
     """Give what adds the nodes of a model, and refuses models that have none."""
     exporters: tuple[tuple[type, Callable[[_Graph, str, Any], str]], ...] = (
         (LinearDecision, _line),
@@ -189,29 +164,11 @@ def _exporter(model: Any) -> Callable[[_Graph, str], str]:
     )
     for kind, export in exporters:
         if isinstance(model, kind):
-            return lambda graph, value: export(graph, value, model)
+            return export
     raise Unsupported(
-        "to_onnx needs a LinearDecision, a NeuralDecision, a BoostedDecision or a Pipeline that "
-        f"ends in one, got {'nothing' if model is None else f'a {type(model).__name__}'}."
+        "to_onnx needs a LinearDecision, a NeuralDecision or a BoostedDecision, got a "
+        f"{type(model).__name__}."
     )
-
-
-def _scaled(graph: _Graph, value: str, scaler: Any) -> str:
-    """Do what a scaler of scikit-learn does, in its order."""
-    if isinstance(scaler, MinMaxScaler):
-        value = graph.add("Add", graph.add("Mul", value, scaler.scale_), scaler.min_)
-        if scaler.clip:
-            low, high = map(float, scaler.feature_range)
-            value = graph.add("Clip", value, low, high)
-        return value
-    centre = getattr(scaler, "mean_", getattr(scaler, "center_", None))
-    if isinstance(scaler, StandardScaler) and not scaler.with_mean:
-        centre = None  # it keeps the mean all the same
-    if centre is not None:
-        value = graph.add("Sub", value, centre)
-    if scaler.scale_ is not None:
-        value = graph.add("Div", value, scaler.scale_)
-    return value
 
 
 def _line(graph: _Graph, value: str, model: LinearDecision) -> str:
@@ -263,7 +220,7 @@ def _activated(graph: _Graph, value: str, activation: str) -> str:
 def _trees(graph: _Graph, value: str, model: BoostedDecision) -> str:
     """Fill what is missing as the model does, and add up trees."""
     columns, start = model._columns, float(model.trees_.start)
-    if columns.categorical:
+    if columns.categories:
         raise Unsupported(
             "to_onnx and columns of categories do not fit together, because the exported model "
             "reads numbers only: encode them before the fit, one column of 0 and 1 for each."

@@ -44,8 +44,10 @@ if TYPE_CHECKING:
 
     import polars
 
-    from unmet.censoring.hours import HourlyDemand, HourlySales
-    from unmet.planning import DecisionLog, Monitoring, OrderPlan, Schema
+    from unmet.censoring.hours import HourlySales
+    from unmet.censoring.hours.demand import HourlyDemand
+    from unmet.planning import DecisionLog, OrderPlan, Schema
+    from unmet.planning.monitoring import Monitoring
     from unmet.tables.forms import SalesTable
     from unmet.tables.reading import TableFile
     from unmet.validation import ErrorCollector

@@ -15,22 +15,18 @@ cost                    paper             solvers
 says whether a cost keeps it.
 """
 
-from unmet.costs.base import Cost
+from unmet.costs.base import Cost, Revenue, SquaredError
 from unmet.costs.contract import check_cost
-from unmet.costs.hinge import HingeCost, PiecewiseLinearCost, Slopes, Tiers
-from unmet.costs.jump import JumpCost
-from unmet.costs.newsvendor import Newsvendor
-from unmet.costs.pricing import CustomPricing, Revenue
+from unmet.costs.hinge import CustomPricing, HingeCost, Newsvendor, PiecewiseLinearCost, TieredCost
+from unmet.costs.hinge import Slopes as Slopes
+from unmet.costs.hinge import Tiers as Tiers
 from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
-from unmet.costs.squared import SquaredError
-from unmet.costs.tiered import TieredCost
 
 __all__ = [
     "AgeReplacement",
     "Cost",
     "CustomPricing",
     "HingeCost",
-    "JumpCost",
     "Newsvendor",
     "PiecewiseLinearCost",
     "PreventiveReplacement",

@@ -1,4 +1,4 @@
-"""The contract that every cost meets."""
+"""The contract that every cost meets, and two costs that are no sums of hinges."""
 
 from __future__ import annotations
 
@@ -49,11 +49,6 @@ class Cost(PerRow, ABC):
 
     convex: ClassVar[bool] = False
     own_band: ClassVar[bool] = False
-
-    @property
-    def steepest(self) -> Numbers | None:
-        """Largest slope of the loss in the decision (its Lipschitz constant); None if unknown."""
-        return None
 
     @abstractmethod
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
@@ -158,3 +153,72 @@ A_COST = Instance(Cost, "a Cost such as Newsvendor(underage=3, overage=1)")
 
 def _is_numeric(value: object) -> bool:
     return isinstance(value, int | float | np.ndarray) and not isinstance(value, bool)
+
+
+class SquaredError(Cost):
+    """Squared distance to the truth (eq. MSELoss), or with a band to its nearest end.
+
+    The paper trains its baselines (EAS) on it, without a band. It has no parameters.
+
+    Examples
+    --------
+    >>> SquaredError().cost(decision=[7, 12], truth=10)
+    array([9., 4.])
+    >>> SquaredError().loss(decision=[7, 12, 16], observation=10, band=Band(low=1, high=4))
+    array([16.,  0.,  4.])
+    """
+
+    convex: ClassVar[bool] = True
+
+    def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
+        """Squared distance of each decision to its band; 0 in the band."""
+        return self._distance(decision, observation, band) ** 2
+
+    def subgradient(
+        self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
+    ) -> Array:
+        """Twice the signed distance to the band: the gradient, as this cost has no kinks."""
+        return 2.0 * self._distance(decision, observation, band)
+
+    def _distance(self, decision: ArrayLike, observation: ArrayLike, band: Band | None) -> Array:
+        """Signed distance to the band: positive above it, negative below it."""
+        rows = self.align(decision, observation, band)
+        distance: Array = rows.decision - np.clip(rows.decision, rows.bottom, rows.top)
+        return distance
+
+
+class Revenue(Cost):
+    """Minus the revenue of a price: a deal is made where the price is at most the truth.
+
+    A price y at or below the reservation price d costs ``unit_cost − y``, one above it nothing. It
+    says what `unmet.DecisionPlan` is to find: prices of most revenue, under the distribution of
+    what buyers would pay.
+
+    Parameters
+    ----------
+    unit_cost : float or array-like of shape (n_rows,), default=0.0
+        What a deal costs the seller.
+
+    Examples
+    --------
+    >>> from unmet.costs import Revenue
+    >>> Revenue(unit_cost=2).cost(decision=[9, 11], truth=10)
+    array([-7.,  0.])
+    """
+
+    unit_cost: Numbers
+
+    def __init__(self, unit_cost: ArrayLike = 0.0) -> None:
+        self._keep(unit_cost=read_numbers("unit_cost", unit_cost))
+
+    def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
+        """Minus the revenue if the truth is the upper end of the band."""
+        rows = self.align(decision, observation, band)
+        return np.where(rows.decision <= rows.top, self.unit_cost - rows.decision, 0.0)
+
+    def subgradient(
+        self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
+    ) -> Array:
+        """Minus 1 where a deal is made, 0 beyond; the jump is invisible to it."""
+        rows = self.align(decision, observation, band)
+        return np.where(rows.decision <= rows.top, -1.0, 0.0)

@@ -23,7 +23,7 @@ def check_cost(cost: Cost, *, truth: ArrayLike | None = None, random_state: int 
     """Try a cost, and say in a sentence each what breaks the contract of `Cost`.
 
     Values are compared with the subgradient at random decisions, on every known kink and beside
-    it; claims (``convex``, ``steepest``, the hinges of a `HingeCost`) with the values. Rows and
+    it; claims (``convex``, the hinges of a `HingeCost`) with the values. Rows and
     bands are tried, too. Passing is no proof, as only some decisions are tried.
 
     Parameters
@@ -186,12 +186,6 @@ def _curves(cost: Cost, truth: Array, generator: np.random.Generator) -> Iterato
             yield from _where(
                 inside > chord + small, must, inside, chord, decision=decision[1:-1], truth=truth
             )
-        rise, run = np.abs(np.diff(loss, axis=0)), np.diff(decision, axis=0)
-        if cost.steepest is not None:
-            limit = np.asarray(cost.steepest, dtype=np.float64)
-            must, steep = "loss must not be steeper than steepest claims", rise / run
-            wrong = rise > limit * run + small
-            yield from _where(wrong, must, steep, limit, decision=decision[:-1], truth=truth)
         if isinstance(cost, HingeCost):
             hinges = np.stack([cost.kinks(truth, band).value(each) for each in decision])
             must = "the hinges that the exact solvers train on must sum to loss"

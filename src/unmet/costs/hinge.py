@@ -1,4 +1,4 @@
-"""Convex piecewise-linear costs, and what follows from their slopes.
+"""Convex piecewise-linear costs, and what follows from their slopes: newsvendor, pricing, tiers.
 
 `Slopes` are the two of a cost that is linear on either side of the truth, `Tiers` grow with the
 distance from it. Both are written as a sum of hinges, `Kinks`: what the exact solvers take.
@@ -22,6 +22,7 @@ from unmet.arrays import (
     common_rows,
     expand,
     non_negative,
+    positive,
     read_array,
     read_numbers,
 )
@@ -111,12 +112,6 @@ class Tiers(PerRow):
         low, high = breaks or ((), ())
         vars(made).update(below=below, above=above, below_breaks=low, above_breaks=high)
         return made
-
-    @property
-    def steepest(self) -> Numbers:
-        """Largest slope of all: how much a unit of decision can cost at most."""
-        largest = np.maximum(self.below[-1], self.above[-1])
-        return largest if largest.ndim else float(largest)
 
     def kinks(self) -> tuple[list[tuple[Numbers, Numbers]], list[tuple[Numbers, Numbers]]]:
         """Distances of the kinks below and above the truth, and how much the slope grows there."""
@@ -249,11 +244,6 @@ class HingeCost(Cost):
     @abstractmethod
     def tiers(self) -> Tiers:
         """Cost per unit of decision below and above the truth, from the truth outwards."""
-
-    @property
-    def steepest(self) -> Numbers:
-        """Largest slope of the loss in the decision."""
-        return self.tiers.steepest
 
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
         """ε-insensitive cost of each row (eq. nvc-censored for general slopes); 0 in the band."""
@@ -388,3 +378,202 @@ class PiecewiseLinearCost(HingeCost):
     def level(self) -> Numbers:
         """Critical ratio α: the quantile of the truth that has the least expected cost."""
         return self.slopes.level
+
+
+class Newsvendor(PiecewiseLinearCost):
+    """Newsvendor cost (eq. nvc-uncensor) and its ε-insensitive form (eq. nvc-censored).
+
+    An order y costs ``underage`` for each unit of demand it misses and ``overage`` for each unit
+    left over; trained on sales s, only orders outside [s + low, s + high] cost anything.
+
+    Parameters
+    ----------
+    underage, overage : float or array-like of shape (n_rows,)
+        Positive cost per missing unit (c_u) and per unit left over (c_o).
+
+    Examples
+    --------
+    >>> from unmet.arrays import Band
+    >>> newsvendor = Newsvendor(underage=3, overage=1)
+    >>> newsvendor.level
+    0.75
+    >>> newsvendor.cost(decision=[8, 12], truth=10)
+    array([6., 2.])
+    >>> newsvendor.loss(decision=[8, 12, 16], observation=10, band=Band(low=1, high=4))
+    array([9., 0., 2.])
+    """
+
+    underage: Numbers
+    overage: Numbers
+
+    def __init__(self, underage: ArrayLike, overage: ArrayLike) -> None:
+        self._keep(underage=positive("underage", underage), overage=positive("overage", overage))
+
+    @classmethod
+    def at_level(cls, alpha: ArrayLike) -> Self:
+        """Newsvendor in the normalised units of the paper: underage α, overage 1 - α (eq. NVLoss).
+
+        `from_service_level` is the same in the words of a planner.
+
+        Parameters
+        ----------
+        alpha : float or array-like of shape (n_rows,)
+            Critical ratio, strictly between 0 and 1.
+
+        Examples
+        --------
+        >>> Newsvendor.at_level(0.75)
+        Newsvendor(underage=0.75, overage=0.25)
+        """
+        return cls._at("alpha", alpha)
+
+    @classmethod
+    def from_service_level(cls, service_level: ArrayLike) -> Self:
+        """Newsvendor whose orders should cover the demand in this share of rows.
+
+        For those who have a target instead of two costs: the same as costs of a missing unit and of
+        one left over in the ratio of `service_level` to the rest, with a sum of 1. What is lost is
+        then in these units, not in money.
+
+        Parameters
+        ----------
+        service_level : float or array-like of shape (n_rows,)
+            Strictly between 0 and 1.
+
+        Examples
+        --------
+        >>> Newsvendor.from_service_level(0.75)
+        Newsvendor(underage=0.75, overage=0.25)
+        """
+        return cls._at("service_level", service_level)
+
+    @classmethod
+    def _at(cls, name: str, ratio: ArrayLike) -> Self:
+        level = read_numbers(
+            name, ratio, "strictly between 0 and 1", lambda ratio: (ratio > 0) & (ratio < 1)
+        )
+        return cls(underage=level, overage=1.0 - level)
+
+    @property
+    def slopes(self) -> Slopes:
+        """Underage below the truth, overage above it."""
+        return Slopes(below=self.underage, above=self.overage)
+
+    @property
+    def tiers(self) -> Tiers:
+        """The same as one tier on either side."""
+        return Tiers.checked((self.underage,), (self.overage,))
+
+    def normalised(self) -> Self:
+        """Rescale to slopes α and 1 - α (eq. le1e2, in-nvc-norm).
+
+        With costs that differ by row this divides each row by its own total, which changes the
+        weight of the rows against each other, though not the best decision of any one of them.
+
+        Examples
+        --------
+        >>> Newsvendor(underage=3, overage=1).normalised()
+        Newsvendor(underage=0.75, overage=0.25)
+        """
+        # Each share by its own division: 1 - α would lose digits when α is close to 1.
+        above = Slopes(below=self.overage, above=self.underage).level
+        return type(self)(underage=self.level, overage=above)
+
+
+class CustomPricing(PiecewiseLinearCost):
+    """ε-insensitive cost of a price (eq. cp).
+
+    The truth is the buyer's reservation price, the observation the price that was accepted. A price
+    y costs ``underprice`` for each unit below the accepted price s and ``overprice`` for each unit
+    above s + ε, with ε the band's ``high``. It is the newsvendor cost with low = 0 and level
+    α = underprice / (underprice + overprice). The paper thinks of underprice as the larger of the
+    two; any positive pair is allowed.
+
+    Parameters
+    ----------
+    underprice, overprice : float or array-like of shape (n_rows,)
+        Positive cost per unit of price too low (c₂) and too high (c₁).
+
+    Notes
+    -----
+    Eq. cp has one ε, the band's ``high``. A ``low`` above 0 says that the buyer would surely have
+    paid so much more than the accepted price.
+
+    Examples
+    --------
+    >>> from unmet import Band, CustomPricing
+    >>> pricing = CustomPricing(underprice=4, overprice=1)
+    >>> pricing.level
+    0.8
+    >>> pricing.loss(decision=[9, 12, 15], observation=10, band=Band(low=0, high=3))
+    array([4., 0., 2.])
+    """
+
+    underprice: Numbers
+    overprice: Numbers
+
+    def __init__(self, underprice: ArrayLike, overprice: ArrayLike) -> None:
+        self._keep(
+            underprice=positive("underprice", underprice),
+            overprice=positive("overprice", overprice),
+        )
+
+    @property
+    def slopes(self) -> Slopes:
+        """Underprice below the truth, overprice above it."""
+        return Slopes(below=self.underprice, above=self.overprice)
+
+
+class TieredCost(HingeCost):
+    """Underage and overage with several tiers each: any convex piecewise-linear cost.
+
+    The first units too many cost ``overage[0]`` each, those beyond ``overage_breaks[0]`` cost
+    ``overage[1]``, and so on; likewise ``underage`` below the truth. One tier on either side is the
+    newsvendor. The exact solvers train it as they train a newsvendor; trees and networks, too.
+
+    Parameters
+    ----------
+    underage, overage : number, or sequence of numbers or arrays of shape (n_rows,)
+        Cost per unit in each tier, from the truth outwards: non-negative, never falling, not all
+        zero. A tier that differs by row is an array inside the sequence.
+    underage_breaks, overage_breaks : number, or sequence of numbers or arrays of shape (n_rows,)
+        Distances from the truth at which the next tier begins: positive, growing, one fewer than
+        there are tiers.
+
+    Notes
+    -----
+    With a band, the tiers below count from its lower end, those above from its upper end. The best
+    decision is not one quantile of the truth, so there is no ``level``, and band rules that need
+    one refuse this cost; `LatentBand` and `AuditedBand` take it.
+
+    Examples
+    --------
+    Overage of 1 a unit up to 10 units, of 2 up to 30, of 5 beyond; underage of 4, of 9 beyond 20:
+
+    >>> cost = TieredCost(
+    ...     underage=(4, 9), overage=(1, 2, 5), underage_breaks=20, overage_breaks=(10, 30)
+    ... )
+    >>> cost.cost(decision=[90, 70, 105, 120, 140], truth=100)
+    array([ 40., 170.,   5.,  30., 100.])
+    """
+
+    underage: tuple[Numbers, ...]
+    overage: tuple[Numbers, ...]
+    underage_breaks: tuple[Numbers, ...]
+    overage_breaks: tuple[Numbers, ...]
+
+    def __init__(
+        self,
+        underage: Entries,
+        overage: Entries,
+        *,
+        underage_breaks: Entries = (),
+        overage_breaks: Entries = (),
+    ) -> None:
+        given = {"underage": (underage, underage_breaks), "overage": (overage, overage_breaks)}
+        self._keep(**read_sides(given))
+
+    @property
+    def tiers(self) -> Tiers:
+        """Underage below the truth, overage above it."""
+        return Tiers.checked(self.underage, self.overage, self.underage_breaks, self.overage_breaks)

@@ -7,7 +7,7 @@ from unmet.lazily import names_of
 if TYPE_CHECKING:
     from unmet.estimators.boosted import BoostedDecision
     from unmet.estimators.distribution import DistributionDecision
-    from unmet.estimators.explaining import DecisionExplainer, DecisionParts
+    from unmet.estimators.explaining import DecisionExplainer
     from unmet.estimators.grouped import GroupedDecision
     from unmet.estimators.linear import LinearDecision
     from unmet.estimators.neural import NeuralDecision
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BoostedDecision",
     "DecisionExplainer",
-    "DecisionParts",
     "DistributionDecision",
     "GroupedDecision",
     "LinearDecision",
@@ -26,7 +25,7 @@ __getattr__ = names_of(
     __name__,
     {
         "unmet.estimators.boosted": "BoostedDecision",
-        "unmet.estimators.explaining": "DecisionExplainer DecisionParts",
+        "unmet.estimators.explaining": "DecisionExplainer",
         "unmet.estimators.distribution": "DistributionDecision",
         "unmet.estimators.grouped": "GroupedDecision",
         "unmet.estimators.linear": "LinearDecision",

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
-from sklearn.utils.validation import _num_features, validate_data
+from sklearn.utils.validation import validate_data
 from threadpoolctl import ThreadpoolController
 
-from unmet.arrays import Array, Band, PerRow, common_rows
+from unmet.arrays import Array, Band, Features, PerRow, common_rows
 from unmet.censoring.model import Diagnosis
 from unmet.censoring.rule import BandRule
 from unmet.costs import Cost, Newsvendor
@@ -26,11 +25,13 @@ from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.lots import ShiftCost, to_lots
 from unmet.persistence import save
-from unmet.rows import Rows, read_column, read_weights
+from unmet.rows import Rows, read_column, read_features, read_weights
 from unmet.solvers.blocks.source import BlockSource
-from unmet.validation import Maybe, refusal
+from unmet.validation import refusal
 
-_EVEN, _COST = Newsvendor(underage=1.0, overage=1.0), Maybe(A_COST)
+ChosenBand: TypeAlias = tuple[Band | None, BandRule | None, Diagnosis | None]
+
+_EVEN = Newsvendor(underage=1.0, overage=1.0)
 
 
 # --- What a model is given: a cost, a band or a rule for one, and what is known of its rows.
@@ -38,7 +39,8 @@ _EVEN, _COST = Newsvendor(underage=1.0, overage=1.0), Maybe(A_COST)
 
 def read_cost(cost: Any) -> Cost:
     """Cost of an estimator; None is the median's."""
-    return _EVEN if cost is None else _COST("cost", cost)
+    known: Cost = _EVEN if cost is None else A_COST("cost", cost)
+    return known
 
 
 def read_band(band: Any) -> Band | BandRule | None:
@@ -56,72 +58,28 @@ def read_band(band: Any) -> Band | BandRule | None:
     raise refusal("band", allowed, band)
 
 
-def costs_by_row(underage: ArrayLike | None, overage: ArrayLike | None) -> tuple[str, ...]:
-    """Names of the costs that differ by row."""
-    given = {"underage": underage, "overage": overage}
-    return tuple(name for name, value in given.items() if value is not None and np.ndim(value))
-
-
-def raw_weight(given: Rows, sample_weight: ArrayLike | None) -> Array | None:
-    """Weights of the rows that have some as they came, not as shares; None where all are alike."""
-    if given.share is None:
-        return None
-    return np.asarray(sample_weight, dtype=np.float64)[given.share > 0]
-
-
-@dataclass(frozen=True)
-class ChosenBand:
-    """A band, and the rule that gave it where one did."""
-
-    band: Band | None
-    rule: BandRule | None = None
-    diagnosis: Diagnosis | None = None
-
-
-def choose_bands(
+def choose_band(
     model: BaseEstimator,
-    pairs: Sequence[tuple[Cost, Band | BandRule | None]],
+    cost: Cost,
+    band: Band | BandRule | None,
     given: Rows,
     learned: dict[int, BandRule] | None = None,
-) -> list[ChosenBand]:
-    """Band for each cost; a rule that occurs several times learns once, from its first cost.
+) -> ChosenBand:
+    """Band for a cost, the rule that gave it where one did, and what that says about censoring.
 
     A copy of the rule learns, from all rows given; the estimator's own stays as it is. `learned`
-    holds rules that have learned from these rows already.
+    holds rules that have learned from these rows already, from the first cost that had them.
     """
+    if not isinstance(band, BandRule):
+        return band, None, None
     learned = {} if learned is None else learned
-    chosen = []
-    for cost, band in pairs:
-        if not isinstance(band, BandRule):
-            chosen.append(ChosenBand(band))
-            continue
-        rows, first = given.evaluated(cost), id(band) not in learned
-        if first:
-            bare = clone(model).set_params(band=None)
-            learned[id(band)] = clone(band).fit_rows(rows, cost, estimator=bare)
-        rule = learned[id(band)]
-        found = rule.diagnosis_ if first else rule.diagnosis_for(cost)
-        chosen.append(ChosenBand(rule.band_rows(rows), rule, found))
-    return chosen
-
-
-def without_rule(band: Band | BandRule | None) -> Band | None:
-    """Refuse a rule where rows arrive in portions."""
-    if isinstance(band, BandRule):
-        raise Unsupported(
-            f"partial_fit and the rule {band!r} do not fit together, because a rule learns "
-            "from all rows: use its band, rule.fit(...).band(X)."
-        )
-    return band
-
-
-def check_in_memory(model: BaseEstimator, X: Any) -> None:
-    """Refuse a source of blocks where all rows are needed at once."""
-    if isinstance(X, BlockSource):
-        raise Unsupported(
-            f"{type(model).__name__} and a source of blocks do not fit together, because it learns "
-            "from rows in memory: read a sample of the rows, or use LinearDecision."
-        )
+    rows, first = given.evaluated(cost), id(band) not in learned
+    if first:
+        bare = clone(model).set_params(band=None)
+        learned[id(band)] = clone(band).fit_rows(rows, cost, estimator=bare)
+    rule = learned[id(band)]
+    found = rule.diagnosis_ if first else rule.diagnosis_for(cost)
+    return rule.band_rows(rows), rule, found
 
 
 def check_used(band: Band | BandRule | None, **known: Any) -> None:
@@ -131,36 +89,6 @@ def check_used(band: Band | BandRule | None, **known: Any) -> None:
             raise InvalidInput(
                 f"{name} is only used by a band rule such as LatentBand(), got band={band!r}."
             )
-
-
-def read_validation_pair(given: Any, X: Any, by_row: tuple[str, ...]) -> tuple[Any, Any]:
-    """Check a pair (X, truth) against the features that are trained on, names included.
-
-    Parameters
-    ----------
-    given : object
-    X : table, array-like or sparse matrix
-        Features that are trained on.
-    by_row : tuple of str
-        Costs that `fit` was given one by one; they say nothing about other rows.
-    """
-    if not isinstance(given, tuple) or len(given) != 2:
-        raise InvalidInput(f"validation must be a pair (X, truth) or None, got {given!r:.60}.")
-    if by_row:
-        raise InvalidInput(f"validation needs one {by_row[0]} for all rows, got one each.")
-    reader = BaseEstimator()
-    validate_data(reader, X, skip_check_array=True)
-    found = _num_features(given[0])
-    if found != reader.n_features_in_:
-        raise InvalidInput(
-            f"validation must have {reader.n_features_in_} features, as X has, got {found}."
-        )
-    try:
-        validate_data(reader, given[0], reset=False, skip_check_array=True)
-    except ValueError as error:
-        words = " ".join(str(error).split()).replace("BaseEstimator", "the estimator")
-        raise InvalidInput(f"validation must have the features of X: {words}") from None
-    return given
 
 
 # --- One BLAS thread inside a fit.
@@ -191,28 +119,28 @@ def _libraries() -> ThreadpoolController:
 # --- Tables in, the same kind of tables out, with one more column.
 
 
-def open_table(name: str, table: Any) -> nw.DataFrame[Any]:
-    """Take a table of pandas, polars or pyarrow that is in memory."""
-    if nw.dependencies.is_into_dataframe(table):
-        frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
-        return frame
-    if nw.dependencies.is_polars_lazyframe(table):
+def open_frame(frame: Any, *columns: str | None) -> nw.DataFrame[Any]:
+    """Open a table in memory that has these columns and at least one row."""
+    if not nw.dependencies.is_into_dataframe(frame):
         raise Unsupported(
-            f"{name} must be a table in memory, got a lazy one of polars: call its collect()."
+            "The frame must be a table of pandas, polars or pyarrow in memory, got a "
+            f"{type(frame).__name__}."
         )
-    raise Unsupported(
-        f"{name} must be a table of pandas, polars or pyarrow, got {type(table).__name__}."
-    )
+    opened: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+    for each in columns:
+        if each is not None and each not in opened.columns:
+            raise InvalidInput(
+                f"The frame must have the column {each!r}, got the columns "
+                f"{', '.join(map(str, opened.columns[:20]))}."
+            )
+    if not len(opened):
+        raise InvalidInput("The frame must have at least one row, got none.")
+    return opened
 
 
-def check_columns(name: str, frame: nw.DataFrame[Any], wanted: Iterable[Any]) -> None:
-    """Refuse a table that lacks a column."""
-    missing = [each for each in wanted if each not in frame.columns]
-    if missing:
-        raise InvalidInput(
-            f"{name} must have the column {missing[0]!r}, got the columns "
-            f"{', '.join(map(str, frame.columns[:20]))}."
-        )
+def numbers(frame: nw.DataFrame[Any], *names: str) -> Array:
+    """Columns of finite numbers beside each other, of shape (n_rows, n_columns)."""
+    return np.column_stack([read_column(name, frame[name].to_native()) for name in names])
 
 
 def with_column(frame: nw.DataFrame[Any], name: str, values: Array) -> nw.DataFrame[Any]:
@@ -235,13 +163,103 @@ class DecisionModel(RegressorMixin, BaseEstimator):
     `score` and `decide` read.
     """
 
+    cost: Any
+    band: Any
     cost_: Cost
     _by_row: tuple[str, ...]
     """Names of the costs that `fit` was given row by row; they say nothing about new rows."""
     _shift_cost: ShiftCost
     least_: float = -np.inf
-    """Predictions are never below this; `unmet.lifetimes.features.fit_rate` sets it: ages are
+    """Predictions are never below this; `unmet.lifetimes.lifetimes.fit_rate` sets it: ages are
     positive."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        underage: ArrayLike | None = None,
+        overage: ArrayLike | None = None,
+        censored: Any = None,
+        stock: Any = None,
+        time: Any = None,
+        series: Any = None,
+    ) -> Self:
+        """Learn from features and observations.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features), or BlockSource
+            pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows. Trees also
+            take missing entries and categories, a model per group the columns that tell groups
+            apart. `LinearDecision` also takes a source of `unmet.solvers.blocks`, for data that do
+            not fit into memory: it brings observations, weights and whatever else is known, and all
+            other arguments stay away.
+        y : array-like of shape (n_rows,)
+            The observations s: sales, accepted prices, replacement times. (The name is
+            scikit-learn's; the y of the paper is the decision.)
+        sample_weight : array-like of shape (n_rows,), optional
+            Non-negative; only ratios matter, and rows of weight 0 do not count at all.
+        underage, overage : float or array-like of shape (n_rows,), optional
+            Instead of those of `cost`, usually one per row.
+        censored : array-like of shape (n_rows,), or Limits, optional
+            For a band rule: True where the truth is known to be at least the observation, False
+            where it is the observation, missing (None, NaN) where nobody knows. Or between what
+            limits each truth lies.
+        stock : array-like of shape (n_rows,), optional
+            For a band rule: what was available. s ≥ stock means censored, s < stock seen.
+        time, series : array-like of shape (n_rows,), optional
+            For a band rule: the date of a row, and the series it belongs to. A model per group
+            takes the group for the series where none is given.
+
+        Returns
+        -------
+        DecisionModel
+            Itself.
+        """
+        known = sample_weight, censored, stock, time, series
+        return self._fit(X, y, {"underage": underage, "overage": overage}, known)
+
+    def _fit(self, X: Any, y: Any, costs: dict[str, Any], known: tuple[Any, ...]) -> Self:
+        """Learn, with costs of rows by name and what else is known in the order of `Rows.of`."""
+        raise NotImplementedError
+
+    def _read(
+        self,
+        X: Any,
+        y: Any,
+        costs: dict[str, Any],
+        known: tuple[Any, ...],
+        read: Callable[[Any], Features] | None = None,
+    ) -> tuple[Rows, Band | BandRule | None]:
+        """Read what `fit` is given, and the parameters that all models have."""
+        if isinstance(X, BlockSource):
+            raise Unsupported(
+                f"{type(self).__name__} and a source of blocks do not fit together, because it "
+                "learns from rows in memory: read a sample of the rows, or use LinearDecision."
+            )
+        cost, band = read_cost(self.cost).with_rows(**costs), read_band(self.band)
+        check_used(band, censored=known[1], stock=known[2])
+        features = read_features(X, at_least=2) if read is None else read(X)
+        observation = read_column("y", y, features.shape[0])
+        return Rows.of(cost, features, observation, *known, at_least=2), band
+
+    def _read_validation(self, given: Any, X: Any, costs: dict[str, Any]) -> tuple[Any, Any]:
+        """Check a pair (X, truth) against the features that are trained on, names included."""
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise InvalidInput(f"validation must be a pair (X, truth) or None, got {given!r:.60}.")
+        for name, value in costs.items():
+            if np.ndim(value):
+                raise InvalidInput(f"validation needs one {name} for all rows, got one each.")
+        reader = type(self)()
+        reader._learn_names(X)
+        try:
+            reader._check_names(given[0])
+        except InvalidInput as error:
+            said = " ".join(str(error).split())
+            raise InvalidInput(f"validation must have the features of X: {said}") from None
+        return given
 
     @abstractmethod
     def predict(self, X: Any) -> Array:
@@ -417,28 +435,18 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         return tags
 
     def _keep_choice(
-        self, cost: Cost, chosen: ChosenBand, by_row: tuple[str, ...], shift_cost: ShiftCost
+        self, cost: Cost, chosen: ChosenBand, costs: dict[str, Any], shift_cost: ShiftCost
     ) -> None:
         """Set the fitted attributes that all models have."""
         self.__dict__.pop("least_", None)  # of an earlier fit
         self.cost_ = cost
-        self.band_ = chosen.band
-        self.band_rule_ = chosen.rule
-        self.diagnosis_ = chosen.diagnosis
-        self._by_row = by_row
+        self.band_, self.band_rule_, self.diagnosis_ = chosen
+        self._by_row = tuple(name for name, value in costs.items() if np.ndim(value))
         self._shift_cost = shift_cost
 
     def _learn_names(self, X: Any) -> None:
         """Set ``n_features_in_`` and ``feature_names_in_``."""
         validate_data(self, X, skip_check_array=True)
-
-    def _take_names(self, source: BlockSource) -> None:
-        """Set the same from a source of blocks."""
-        self.n_features_in_ = source.n_features
-        if source.names is not None:
-            self.feature_names_in_ = np.array(source.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     def _check_names(self, X: Any) -> None:
         """Compare with what `fit` has seen."""
@@ -446,17 +454,3 @@ class DecisionModel(RegressorMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
         except ValueError as error:
             raise InvalidInput(str(error)) from None
-
-
-def open_frame(frame: Any, *columns: str | None) -> nw.DataFrame[Any]:
-    """Open a long frame that has these columns and at least one row."""
-    opened = open_table("forecasts", frame)
-    check_columns("The frame", opened, [each for each in columns if each is not None])
-    if not len(opened):
-        raise InvalidInput("The frame must have at least one row, got none.")
-    return opened
-
-
-def numbers(frame: nw.DataFrame[Any], *names: str) -> Array:
-    """Columns of finite numbers beside each other, of shape (n_rows, n_columns)."""
-    return np.column_stack([read_column(name, frame[name].to_native()) for name in names])

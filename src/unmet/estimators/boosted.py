@@ -7,38 +7,32 @@ missing. Band rules learn from finite numbers, and are given what they can read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from joblib import effective_n_jobs
 from narwhals.exceptions import DuplicateError
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from unmet.arrays import Array, Band, Features
+from unmet.arrays import Array, Band, Features, as_array
 from unmet.censoring.rule import BandRule
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
-from unmet.estimators.base import (
-    ChosenBand,
-    DecisionModel,
-    check_in_memory,
-    check_used,
-    choose_bands,
-    costs_by_row,
-    one_blas_thread,
-    read_band,
-    read_cost,
-    read_validation_pair,
-)
+from unmet.estimators.base import DecisionModel, choose_band, one_blas_thread
 from unmet.estimators.lots import ShiftCost
-from unmet.rows import SMALLEST_OF_TREES, Rows, check_sizes, read_column, read_features
+from unmet.rows import (
+    Rows,
+    check_shape,
+    check_sizes,
+    read_column,
+    read_features,
+)
 from unmet.solvers.boosting.growing import BoostingSettings, boost, load_lightgbm
 from unmet.validation import (
     Constraint,
@@ -230,15 +224,8 @@ class BoostedDecision(DecisionModel):
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
             pandas, polars, numpy or scipy.sparse; at least two rows. Entries may be missing.
-        y : array-like of shape (n_rows,)
-            The observations s: sales, accepted prices, replacement times. (The name is
-            scikit-learn's; the y of the paper is the decision.)
-        sample_weight : array-like of shape (n_rows,), optional
-            Non-negative; only ratios matter, and rows of weight 0 do not count at all.
-        underage, overage : float or array-like of shape (n_rows,), optional
-            Instead of those of `cost`, usually one per row.
-        censored, stock, time, series : array-like of shape (n_rows,), optional
-            What a band rule may want to know; see `LinearDecision.fit`.
+        y, sample_weight, underage, overage, censored, stock, time, series
+            As in `LinearDecision.fit`.
         validation : pair (X, truth), optional
             Rows whose truth is known: early stopping then monitors their realised cost, and trains
             on all rows of `X`.
@@ -249,29 +236,25 @@ class BoostedDecision(DecisionModel):
             Itself.
         """
         load_lightgbm()
-        check_in_memory(self, X)
         settings = BoostingSettings(
             **read_parameters(_ALLOWED, self),
             n_threads=_threads(self.n_jobs),
             seed=Seed()("random_state", self.random_state),
             options=_read_options(self.options),
         )
-        cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
-        columns, features = Columns.learn(X, self.categorical_features)
-        validate_data(BaseEstimator(), X, skip_check_array=True)  # names: refused before training
-        observation = read_column("y", y, features.shape[0])
-        band = read_band(self.band)
-        check_used(band, censored=censored, stock=stock)
+        costs = {"underage": underage, "overage": overage}
+        columns = Columns(self.categorical_features)
         known = sample_weight, censored, stock, time, series
-        given = Rows.of(cost, features, observation, *known, at_least=2)
+        given, band = self._read(X, y, costs, known, columns.learn)
+        type(self)()._learn_names(X)  # refuses names before the training
         counted = given.counted()
-        columns = columns.with_medians(counted.features)
+        columns.learn_medians(counted.features)
         signs = _read_monotone(self.monotonic_cst, X, columns)
-        by_row, held = costs_by_row(underage, overage), None
+        held = None
         if validation is not None:
-            X_held, truth = read_validation_pair(validation, X, by_row)
+            X_held, truth = self._read_validation(validation, X, costs)
             monitored = columns.read(X_held)
-            held = Rows(monitored, read_column("truth", truth, monitored.shape[0]), cost)
+            held = Rows(monitored, read_column("truth", truth, monitored.shape[0]), given.cost)
         share = Number(above=0, below=1)("validation_fraction", self.validation_fraction)
         n_held = 0
         if TrueOrFalse()("early_stopping", self.early_stopping) and held is None:
@@ -282,20 +265,22 @@ class BoostedDecision(DecisionModel):
                     f"{counted.n_rows} rows, which leaves none."
                 )
         with one_blas_thread():
-            chosen = ChosenBand(band if isinstance(band, Band) else None)
+            model: BaseEstimator = self
+            learning, rule = given, band
             if isinstance(band, BandRule):
-                model, rule, numbers = _readable(self, band, columns, given, signs)
-                (chosen,) = choose_bands(model, [(cost, rule)], replace(given, features=numbers))
-            training = rows = given.evaluated(cost, chosen.band).counted()
+                model, rule, numbers = _readable(self, band, columns, given)
+                learning = replace(given, features=numbers)
+            chosen = choose_band(model, given.cost, rule, learning)
+            training = rows = given.evaluated(given.cost, chosen[0]).counted()
             # columns are only compared
-            check_sizes(training, "trees", least=SMALLEST_OF_TREES, features=False)
+            check_sizes(training, features=False)
             apart = None
             if n_held:
                 order = np.random.default_rng(settings.seed).permutation(training.n_rows)
                 apart = [np.sort(part) for part in np.split(order, [n_held])]
                 held, rows = (training.take(part) for part in apart)
             found = boost(
-                rows, settings, held=held, categorical=columns.categorical, monotone=signs
+                rows, settings, held=held, categorical=tuple(columns.categories), monotone=signs
             )
         decision = found.decision
         if apart is not None:
@@ -304,7 +289,7 @@ class BoostedDecision(DecisionModel):
             decision[apart[0]], decision[apart[1]] = found.held_decision, found.decision
         self._learn_names(X)
         self._columns = columns
-        self._keep_choice(cost, chosen, by_row, ShiftCost.at(training, decision))
+        self._keep_choice(given.cost, chosen, costs, ShiftCost.at(training, decision))
         self.trees_ = found.trees
         self.baseline_ = found.trees.start
         self.n_iter_ = found.n_trees
@@ -325,7 +310,7 @@ class BoostedDecision(DecisionModel):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self, "trees_")
-        found = self.trees_.predict(self._read(X), _threads(self.n_jobs))
+        found = self.trees_.predict(self._features(X), _threads(self.n_jobs))
         return np.maximum(found, self.least_)
 
     def contributions(self, X: Any) -> Array:
@@ -344,16 +329,16 @@ class BoostedDecision(DecisionModel):
             In units of the decision; the last column is the mean decision, and rows sum to what
             `predict` gives.
         """
-        return self.trees_.contributions(self._read(X), _threads(self.n_jobs))
+        return self.trees_.contributions(self._features(X), _threads(self.n_jobs))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def _read(self, X: Any) -> Features:
+    def _features(self, X: Any) -> Features:
         check_is_fitted(self)
-        _check_two_dimensions(X)
+        check_shape(_shape(X))
         self._check_names(X)
         return self._columns.read(X)
 
@@ -369,11 +354,11 @@ def _read_monotone(given: Any, X: Any, columns: Columns) -> tuple[int, ...] | No
     """Give a sign for each column; None where there is no constraint."""
     if given is None:
         return None
-    n_features = len(columns.categories)
+    n_features = _shape(X)[1]
     words = "one of -1, 0 and 1 for each column of X, or a mapping from their names to these"
     signs: list[Any] = []
     if isinstance(given, Mapping):
-        names, signs = _names_of(X) or [], [0] * n_features
+        names, signs = _names_of(X), [0] * n_features
         for name, sign in given.items():
             if name not in names:
                 raise InvalidInput(f"monotonic_cst must name columns of X, got {name!r}.")
@@ -382,7 +367,7 @@ def _read_monotone(given: Any, X: Any, columns: Columns) -> tuple[int, ...] | No
         signs = list(given)
     if len(signs) != n_features or not all(is_whole(s) and s in (-1, 0, 1) for s in signs):
         raise refusal("monotonic_cst", words, given)
-    for column in columns.categorical:
+    for column in columns.categories:
         if signs[column]:
             raise InvalidInput(
                 "monotonic_cst must be 0 for columns that hold categories, "
@@ -393,26 +378,22 @@ def _read_monotone(given: Any, X: Any, columns: Columns) -> tuple[int, ...] | No
 
 def _read_options(options: Any) -> dict[str, Any]:
     """Options for LightGBM that it knows and that do not contradict ours."""
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping):
+    if not isinstance(options, Mapping | None):
         raise refusal("options", "parameters of LightGBM by name or None", options)
-    # From every name that LightGBM knows to the one it stands for; empty if it does not tell.
-    aliases = getattr(load_lightgbm().basic, "_ConfigAliases", None)
-    known = {} if aliases is None else aliases._get_all_param_aliases()
+    # from every name that LightGBM knows to the one it stands for
+    known = load_lightgbm().basic._ConfigAliases._get_all_param_aliases()
     names = {alias: name for name, several in known.items() for alias in (name, *several)}
-    for name in options:
-        if names and name not in names:
+    for name in options or {}:
+        if name not in names:
             raise InvalidInput(f"options must hold parameters of LightGBM, got {name!r}.")
-        if names.get(name, name) in _OURS:
+        if names[name] in _OURS:
             raise InvalidInput(f"options must not hold {name!r}, which BoostedDecision sets.")
-    return dict(options)
+    return dict(options or {})
 
 
 # --- Columns of a table as trees want them.
 
 
-@dataclass(frozen=True)
 class Columns:
     """What `fit` has learned about the columns, and how rows are read with it.
 
@@ -420,138 +401,112 @@ class Columns:
     letters; one that was not seen is missing. A number that is missing where none was in `fit` is
     taken for the median: the trees have no branch for it, and LightGBM would take it for 0.
 
+    Parameters
+    ----------
+    asked : array-like or None
+        Names or positions of the columns that hold categories, or a mask. Columns of a table that
+        hold text or categories by their type are taken for such in any case.
+
     Attributes
     ----------
-    categories : tuple
-        For each column the categories seen in `fit`, or None where it holds numbers.
+    categories : dict of int to tuple
+        For each column that holds categories those seen in `fit`.
     median : ndarray of shape (n_features,) or None
         Of each column that was never missing in `fit`, NaN for the others; None for sparse X.
     """
 
-    categories: tuple[tuple[Category, ...] | None, ...]
-    median: Array | None = None
+    def __init__(self, asked: Any) -> None:
+        self.asked = asked
+        self.categories: dict[int, tuple[Category, ...]] = {}
+        self.median: Array | None = None
 
-    @classmethod
-    def learn(cls, X: Any, categorical: Any) -> tuple[Columns, Features]:
-        """Read the rows of `fit`, and remember how.
-
-        Parameters
-        ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features)
-        categorical : array-like or None
-            Names or positions of the columns that hold categories, or a mask. Columns of a table
-            that hold text or categories by their type are taken for such in any case.
-        """
-        chosen = _find_categorical(X, categorical)
-        if not chosen:
-            features = read_features(X, at_least=2, allow_missing=True)
-            return cls((None,) * features.shape[1]), features
-        entries = {column: _entries(X, column) for column in chosen}
-        features = read_features(_without(X, chosen), at_least=2, allow_missing=True)
-        seen: list[tuple[Category, ...] | None] = [None] * features.shape[1]
-        for column, values in entries.items():
-            distinct = {value for value in values if value is not None}
+    def learn(self, X: Any) -> Features:
+        """Read the rows of `fit`, and remember how."""
+        self.categories = {}
+        for column in sorted(_find_categorical(X, self.asked)):
+            distinct = {value for value in _entries(X, column) if value is not None}
             # in order: numbers, then text
-            seen[column] = tuple(sorted(distinct, key=lambda each: (isinstance(each, str), each)))
-        columns = cls(tuple(seen))
-        return columns, columns._encode(features, entries)
+            self.categories[column] = tuple(
+                sorted(distinct, key=lambda each: (isinstance(each, str), each))
+            )
+        return self._encoded(X, at_least=2)
 
-    def with_medians(self, features: Features) -> Columns:
+    def learn_medians(self, features: Features) -> None:
         """Remember the middle of each column of numbers, for those never missing in these rows."""
         if sparse.issparse(features):
-            return self
-        median = np.full(features.shape[1], np.nan)
+            return
+        self.median = np.full(features.shape[1], np.nan)
         half = features.shape[0] // 2
         for i, column in enumerate(features.T):  # one by one: no second copy of everything
-            if self.categories[i] is None and not np.isnan(column).any():
-                median[i] = np.partition(column, half)[half]
-        return Columns(self.categories, median)
-
-    @property
-    def categorical(self) -> tuple[int, ...]:
-        """Positions of the columns that hold categories."""
-        return tuple(i for i, each in enumerate(self.categories) if each is not None)
+            if i not in self.categories and not np.isnan(column).any():
+                self.median[i] = np.partition(column, half)[half]
 
     def read(self, X: Any) -> Features:
         """Read other rows, whose columns have been compared with those of `fit`."""
-        chosen = self.categorical
-        if not chosen:
-            return self._filled(read_features(X, allow_missing=True))
-        if sparse.issparse(X):
+        if self.categories and sparse.issparse(X):
             stored: Any = X
             X = stored.toarray()
-        entries = {column: _entries(X, column) for column in chosen}
-        features = read_features(_without(X, chosen), allow_missing=True)
-        return self._filled(self._encode(features, entries))
-
-    def _encode(self, features: Features, entries: dict[int, list[Category | None]]) -> Array:
-        """Put the numbers of categories into their columns."""
-        encoded = np.array(features)
-        for column, values in entries.items():
-            number: dict[Any, float] = {
-                category: float(i) for i, category in enumerate(self.categories[column] or ())
-            }
-            encoded[:, column] = [number.get(value, np.nan) for value in values]
-        return encoded
-
-    def _filled(self, features: Features) -> Features:
-        """Replace what was never missing in `fit`."""
+        features = self._encoded(X)
         if self.median is None or sparse.issparse(features):
             return features
-        flat = features.reshape(-1)
-        with np.errstate(over="ignore"):
-            if not np.isnan(np.dot(flat, flat)):  # one number tells whether anything is missing
-                return features
         missing = np.isnan(features) & ~np.isnan(self.median)
         return np.where(missing, self.median, features) if missing.any() else features
 
+    def _encoded(self, X: Any, at_least: int = 1) -> Features:
+        """Read numbers, and put those of categories into their columns."""
+        if not self.categories:
+            return read_features(X, at_least=at_least, allow_missing=True)
+        if nw.dependencies.is_into_dataframe(X):
+            table = nw.from_native(X, eager_only=True)
+            zeros = [nw.lit(0.0).alias(table.columns[i]) for i in self.categories]
+            others = table.with_columns(*zeros).to_native()
+        else:
+            numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+            others = np.array(X, dtype=None if numeric else object)
+            others[:, list(self.categories)] = 0
+        encoded = np.array(read_features(others, at_least=at_least, allow_missing=True))
+        for column, categories in self.categories.items():
+            number: dict[Any, float] = {each: float(i) for i, each in enumerate(categories)}
+            encoded[:, column] = [number.get(value, np.nan) for value in _entries(X, column)]
+        return encoded
 
-def _names_of(X: Any) -> list[Any] | None:
-    """Column names of a table; None for what has none."""
+
+def _shape(X: Any) -> tuple[int, ...]:
+    """Shape of a table, a matrix or whatever NumPy makes an array of."""
+    shape: tuple[int, ...] = X.shape if hasattr(X, "shape") else as_array("X", X).shape
+    return shape
+
+
+def _names_of(X: Any) -> list[Any]:
+    """Column names of a table; none for what has none."""
     if sparse.issparse(X) or not nw.dependencies.is_into_dataframe(X):
-        return None
+        return []
     return list(nw.from_native(X, eager_only=True).columns)
 
 
-def _check_two_dimensions(X: Any) -> None:
-    """Refuse what is no table, in the words of `read_features`."""
-    if sparse.issparse(X) or nw.dependencies.is_into_dataframe(X):
-        return
-    try:
-        flat = np.asarray(X).ndim != 2
-    except ValueError:  # sequences of different lengths
-        flat = True
-    if flat:
-        read_features(X)
-
-
-def _find_categorical(X: Any, categorical: Any) -> tuple[int, ...]:
+def _find_categorical(X: Any, asked: Any) -> set[int]:
     """Positions of the columns that hold categories: those asked for, and those of such a type."""
-    names: list[Any] = []
     found: set[int] = set()
-    if nw.dependencies.is_into_dataframe(X):
-        try:
-            table = nw.from_native(X, eager_only=True)
-            kinds = table.schema.dtypes()
-        except (TypeError, DuplicateError):
-            read_features(X)  # not in memory, or two columns of one name: says so
-            raise
-        names = list(table.columns)
-        for i, kind in enumerate(kinds):
-            is_text = kind == nw.Object and _holds_text(table[:, i])
-            if is_text or kind in (nw.Categorical, nw.Enum, nw.String):
-                found.add(i)
-    if categorical is None:
-        return tuple(sorted(found))
-    _check_two_dimensions(X)
-    n_columns = np.shape(X)[1]
+    try:
+        names = _names_of(X)
+    except (TypeError, DuplicateError):
+        read_features(X)  # not in memory, or two columns of one name: says so
+        raise
+    if names:
+        kinds = nw.from_native(X, eager_only=True).schema.dtypes()
+        text = nw.Categorical, nw.Enum, nw.String
+        found = {place for place, kind in enumerate(kinds) if kind in text}
+    if asked is None:
+        return found
+    check_shape(_shape(X))
+    n_columns = _shape(X)[1]
     words = "names or positions of columns of X, a mask of them or None"
-    if isinstance(categorical, str) or not isinstance(categorical, Iterable):
-        raise refusal("categorical_features", words, categorical)
-    asked = list(np.asarray(categorical, dtype=object).reshape(-1))
-    if len(asked) == n_columns and all(isinstance(each, bool | np.bool_) for each in asked):
-        asked = np.flatnonzero(asked).tolist()
-    for each in asked:
+    if isinstance(asked, str) or not isinstance(asked, Iterable):
+        raise refusal("categorical_features", words, asked)
+    listed = list(np.asarray(asked, dtype=object).reshape(-1))
+    if len(listed) == n_columns and all(isinstance(each, bool | np.bool_) for each in listed):
+        listed = np.flatnonzero(listed).tolist()
+    for each in listed:
         if isinstance(each, str) and each in names:
             found.add(names.index(each))
         elif is_whole(each) and 0 <= int(each) < n_columns:
@@ -563,68 +518,34 @@ def _find_categorical(X: Any, categorical: Any) -> tuple[int, ...]:
             "categorical_features and a sparse X do not fit together, because zeros that are not "
             "stored are no category: give a dense X."
         )
-    return tuple(sorted(found))
-
-
-def _holds_text(column: Any) -> bool:
-    """Whether every entry of a column of objects is text or missing."""
-    values = column.to_list()
-    return any(isinstance(value, str) for value in values) and all(
-        isinstance(value, str) or is_missing(value) for value in values
-    )
+    return found
 
 
 def _entries(X: Any, column: int) -> list[Category | None]:
     """One column as categories, None where it is missing."""
-    if type(X) is np.ndarray and X.dtype.kind in "biuf":  # the same, each value once
+    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":  # the same, each value once
         different, place = np.unique(X[:, column], return_inverse=True)
-        named = np.array([*map(_category, different.tolist()), None], dtype=object)[:-1]
+        named = different.astype(object)
+        named[np.isnan(different)] = None
         found: list[Category | None] = named[place].tolist()
         return found
     if nw.dependencies.is_into_dataframe(X):
         values = nw.from_native(X, eager_only=True)[:, column].to_list()
     else:
-        if isinstance(X, np.ma.MaskedArray):
-            X = np.ma.filled(X.astype(np.float64), np.nan)
-        values = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)[
-            :, column
-        ].tolist()
-    return [_category(value) for value in values]
-
-
-def _category(value: Any) -> Category | None:
-    """Text and numbers are categories as they are, other things by their text."""
-    if isinstance(value, str):
-        return value
-    if is_missing(value):
-        return None
-    if isinstance(value, Integral):  # truth values among them
-        return int(value)
-    return float(value) if isinstance(value, Real) else str(value)
-
-
-def _without(X: Any, columns: tuple[int, ...]) -> Any:
-    """Replace the columns that hold categories by zeros, so that the others are read as always."""
-    if nw.dependencies.is_into_dataframe(X):
-        table = nw.from_native(X, eager_only=True)
-        zeros = [nw.lit(0.0).alias(table.columns[i]) for i in columns]
-        return table.with_columns(*zeros).to_native()
-    array: NDArray[Any] = np.array(X, dtype=object if not isinstance(X, np.ndarray) else None)
-    if array.dtype.kind not in "biuf":
-        array = array.astype(object)
-    array[:, list(columns)] = 0
-    return array
+        array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+        values = array[:, column].tolist()
+    # text and numbers are categories as they are, other things by their text
+    return [
+        None if is_missing(value) else value if isinstance(value, str | int | float) else str(value)
+        for value in values
+    ]
 
 
 # --- Categories and missing values as plain numbers, for band rules.
 
 
 def _readable(
-    model: BaseEstimator,
-    rule: BandRule,
-    columns: Columns,
-    given: Rows,
-    monotone: tuple[int, ...] | None,
+    model: BaseEstimator, rule: BandRule, columns: Columns, given: Rows
 ) -> tuple[BaseEstimator, BandRule, Features]:
     """Give model, rule and features as a rule can read them: finite numbers, in the order of X.
 
@@ -632,15 +553,15 @@ def _readable(
     a column that says where they were. Categories have one column each that says which rows are of
     it, but for the most frequent; missing is a category of its own. Beyond fifty of them one column
     stands instead, with the mean observation of the category, shrunk to that of all rows. A rule
-    that refits the model is given one that takes these columns for what they are.
+    that refits the model is given one that takes these columns for numbers without constraints.
     """
     features, counted = given.features, given.counted()
     if not isinstance(features, np.ndarray) or not isinstance(counted.features, np.ndarray):
         return model, rule, read_features(features)  # refuses what is missing
-    if not columns.categorical and not np.isnan(features).any():
+    if not columns.categories and not np.isnan(features).any():
         return model, rule, features
     makers = [
-        _categories(column, counted.observation) if i in columns.categorical else _numbers(column)
+        _categories(column, counted.observation) if i in columns.categories else _numbers(column)
         for i, column in enumerate(counted.features.T)
     ]
 
@@ -648,18 +569,12 @@ def _readable(
         made = [make(table[:, i]) for i, make in enumerate(makers)]
         return np.ascontiguousarray(np.concatenate(made, axis=1))
 
-    signs: list[int] | None = None
-    if monotone is not None:  # the first column that was made of one has its constraint
-        signs = []
-        for sign, make in zip(monotone, makers, strict=True):
-            width = make(np.zeros(1)).shape[1]
-            signs += ([sign] + [0] * (width - 1))[:width]
-    stand_in = clone(model).set_params(categorical_features=None, monotonic_cst=signs)
+    stand_in = clone(model).set_params(categorical_features=None, monotonic_cst=None)
     if "X" in rule.get_params(deep=False):  # rows of its own, as those of AuditedBand
-        if np.shape(rule.X)[1:] != (len(columns.categories),):
+        if np.shape(rule.X)[1:] != (len(makers),):
             raise InvalidInput(
-                f"X of {type(rule).__name__} must have {len(columns.categories)} features, as X "
-                f"has, got shape {np.shape(rule.X)}."
+                f"X of {type(rule).__name__} must have {len(makers)} features, as X has, got shape "
+                f"{np.shape(rule.X)}."
             )
         rule = clone(rule).set_params(X=numbers(np.asarray(columns.read(rule.X))))
     return stand_in, rule, numbers(features)

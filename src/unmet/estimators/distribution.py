@@ -14,14 +14,7 @@ from unmet.censoring.latent.band import LatentBand
 from unmet.censoring.rule import BandRule
 from unmet.costs import AgeReplacement, Cost, PiecewiseLinearCost
 from unmet.errors import Unsupported
-from unmet.estimators.base import (
-    ChosenBand,
-    DecisionModel,
-    check_in_memory,
-    costs_by_row,
-    one_blas_thread,
-    read_cost,
-)
+from unmet.estimators.base import ChosenBand, DecisionModel, one_blas_thread, read_cost
 from unmet.estimators.levels import ConformalLevels, held_out_levels
 from unmet.estimators.lots import ShiftCost, to_lots
 from unmet.rows import Rows, read_features
@@ -120,63 +113,20 @@ class DistributionDecision(DecisionModel):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        underage: ArrayLike | None = None,
-        overage: ArrayLike | None = None,
-        censored: Any = None,
-        stock: Any = None,
-        time: Any = None,
-        series: Any = None,
-    ) -> Self:
-        """Learn the distribution from features and observations.
-
-        Parameters
-        ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features)
-            pandas, polars, numpy or scipy.sparse; finite numbers.
-        y : array-like of shape (n_rows,)
-            The observations s: sales, accepted prices, replacement times. (The name is
-            scikit-learn's; the y of the paper is the decision.)
-        sample_weight : array-like of shape (n_rows,), optional
-            Non-negative; only ratios matter, and rows of weight 0 do not count at all.
-        underage, overage : float or array-like of shape (n_rows,), optional
-            Instead of those of `cost`, usually one per row.
-        censored : array-like of shape (n_rows,), or Limits, optional
-            True where the truth is known to be at least the observation, False where it is the
-            observation, missing (None, NaN) where nobody knows. Or between what limits each truth
-            lies.
-        stock : array-like of shape (n_rows,), optional
-            What was available. s ≥ stock means censored, s < stock seen.
-        time, series : array-like of shape (n_rows,), optional
-            The date of a row, and the series it belongs to.
-
-        Returns
-        -------
-        DistributionDecision
-            Itself.
-        """
+    def _fit(self, X: Any, y: Any, costs: dict[str, Any], known: tuple[Any, ...]) -> Self:
         rule = self._read_rule()
-        check_in_memory(self, X)
-        cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
-        known = sample_weight, censored, stock, time, series
-        given = Rows.read(cost, X, y, *known, at_least=2)
+        given, _ = self._read(X, y, costs, known)
         calibrate = TrueOrFalse()("calibrate", self.calibrate)
-        if calibrate and not isinstance(cost, PiecewiseLinearCost):
+        if calibrate and not isinstance(given.cost, PiecewiseLinearCost):
             raise Unsupported(
-                f"calibrate=True and the cost {type(cost).__name__} do not fit together, because "
-                "it has no level that could be reached: use a cost of two slopes."
+                f"calibrate=True and the cost {type(given.cost).__name__} do not fit together, "
+                "because it has no level that could be reached: use a cost of two slopes."
             )
         with one_blas_thread():
             # no estimator: it is the distribution itself that says whether it bends
-            fitted = clone(rule).fit_rows(given, cost)
+            fitted = clone(rule).fit_rows(given, given.cost)
             levels = held_out_levels(rule, given.counted()) if calibrate else None
-        chosen = ChosenBand(None, fitted, fitted.diagnosis_)
-        return self._keep(X, given, chosen, costs_by_row(underage, overage), levels)
+        return self._keep(X, given, (None, fitted, fitted.diagnosis_), costs, levels)
 
     def fit_rule(
         self,
@@ -202,12 +152,12 @@ class DistributionDecision(DecisionModel):
         DistributionDecision
             Itself.
         """
-        cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
+        costs = {"underage": underage, "overage": overage}
+        cost = read_cost(self.cost).with_rows(**costs)
         given = Rows.read(cost, X, y, sample_weight, at_least=2)
         with one_blas_thread():
             found = rule.diagnosis_for(average_cost(cost, given.weight))
-        chosen = ChosenBand(None, rule, found)
-        return self._keep(X, given, chosen, costs_by_row(underage, overage), None)
+        return self._keep(X, given, (None, rule, found), costs, None)
 
     def predict(
         self, X: Any, *, underage: ArrayLike | None = None, overage: ArrayLike | None = None
@@ -267,16 +217,16 @@ class DistributionDecision(DecisionModel):
         X: Any,
         given: Rows,
         chosen: ChosenBand,
-        by_row: tuple[str, ...],
+        costs: dict[str, Any],
         levels: ConformalLevels | None,
     ) -> Self:
         """Set the fitted attributes."""
         rows = given.counted()
         with one_blas_thread():
-            drawn = _draw(chosen.rule, rows, levels)
+            drawn = _draw(chosen[1], rows, levels)
         self._learn_names(X)
         self.levels_, self._average_cost = levels, average_cost(rows.cost, rows.weight)
-        self._keep_choice(given.cost, chosen, by_row, drawn)
+        self._keep_choice(given.cost, chosen, costs, drawn)
         return self
 
     def _predict_at(self, X: Any, **costs: ArrayLike | None) -> Array:

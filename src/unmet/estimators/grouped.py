@@ -49,7 +49,6 @@ from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import (
     DecisionModel,
     check_used,
-    costs_by_row,
     one_blas_thread,
     read_band,
     read_cost,
@@ -187,41 +186,8 @@ class GroupedDecision(DecisionModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        underage: ArrayLike | None = None,
-        overage: ArrayLike | None = None,
-        censored: Any = None,
-        stock: Any = None,
-        time: Any = None,
-        series: Any = None,
-    ) -> Self:
-        """Learn from the rows of all groups.
-
-        Parameters
-        ----------
-        X : table or array-like of shape (n_rows, n_columns)
-            The columns of `by`, and features that are finite numbers.
-        y : array-like of shape (n_rows,)
-            The observations.
-        sample_weight, underage, overage, censored, stock, time, series
-            As in `LinearDecision.fit`. Without `series`, the group of a row is its series.
-
-        Returns
-        -------
-        GroupedDecision
-            Itself.
-
-        Raises
-        ------
-        InvalidInput
-            If something is wrong with the input, or the pooled model cannot be fitted. What goes
-            wrong in a single group is kept in `failures_`.
-        """
+    def _fit(self, X: Any, y: Any, costs: dict[str, Any], known: tuple[Any, ...]) -> Self:
+        """Learn; what goes wrong in a single group is kept in `failures_`."""
         seed = Seed()("random_state", self.random_state)
         common = None if self.random_state is None else seed
         own = _seeded("model", self.model, common)
@@ -240,28 +206,21 @@ class GroupedDecision(DecisionModel):
         if len(features) < 2:
             raise InvalidInput("X must have at least two rows, got one sample.")
         observation = read_column("y", y, len(features))
+        sample_weight, censored, stock, time, series = known
         check_used(rule, censored=censored, stock=stock)
         index = GroupIndex(keys)
         codes = index.lookup(keys, by)[0]
-        rows = Rows.of(
-            read_cost(own.get_params(deep=False)["cost"]).with_rows(
-                underage=underage, overage=overage
-            ),
-            features,
-            observation,
-            sample_weight=sample_weight,
-            censored=censored,
-            stock=stock,
-            time=time,
-            series=codes if series is None and time is not None else series,
-            at_least=2,
-        )
+        if series is None and time is not None:
+            series = codes
+        cost = read_cost(own.get_params(deep=False)["cost"]).with_rows(**costs)
+        known = sample_weight, censored, stock, time, series
+        rows = Rows.of(cost, features, observation, *known, at_least=2)
         pooled = own
         if self.pooled is not None:
             pooled = _seeded("pooled", self.pooled, common)
             pooled.set_params(band=own.get_params(deep=False)["band"])
         self._learn_names(X)
-        self._by_row = costs_by_row(underage, overage)
+        self._by_row = tuple(name for name, value in costs.items() if np.ndim(value))
         self._group_index = index
         if isinstance(own, DistributionDecision):
             return self._fit_distribution(rows, codes, seed)
@@ -364,12 +323,10 @@ class GroupedDecision(DecisionModel):
 
     def _decide_alone(self, features: Array, group: Codes) -> Array:
         """Decide for rows whose groups have a model of their own."""
-        decision = np.empty(group.size)
         if self.coef_ is not None and self.intercept_ is not None:
-            for start in range(0, group.size, 100_000):  # coefficients that are gathered at once
-                block = slice(start, start + 100_000)
-                decision[block] = np.einsum("ij,ij->i", features[block], self.coef_[group[block]])
-            return decision + self.intercept_[group]
+            own: Array = np.einsum("ij,ij->i", features, self.coef_[group])
+            return own + self.intercept_[group]
+        decision = np.empty(group.size)
         order = np.argsort(group, kind="stable")
         present, first = np.unique(group[order], return_index=True)
         for number, rows in zip(present.tolist(), np.split(order, first[1:]), strict=True):
@@ -520,16 +477,11 @@ class GroupedDecision(DecisionModel):
                 "GroupedDecision decides by a distribution where costs have two slopes, got "
                 f"{type(cost).__name__}: use LinearDecision."
             )
-        mostly_known = flags is not None and np.mean(~np.isnan(flags)) >= 0.5
-        if flags is None or rows.limits is not None or not mostly_known:
+        known = flags is not None and np.mean(np.isin(flags, (0, 1))) >= 0.5
+        if flags is None or not known or ((flags > 0) & (flags < 1)).any():
             raise Unsupported(
-                "GroupedDecision of DistributionDecision needs to know which rows sold out: give "
-                "censored= or stock=, or use LinearDecision."
-            )
-        if ((flags > 0) & (flags < 1)).any():
-            raise Unsupported(
-                "GroupedDecision of DistributionDecision needs to know whether a row sold out, got "
-                "probabilities: use LinearDecision with band=LatentBand()."
+                "GroupedDecision of DistributionDecision needs to know which rows sold out, not "
+                "limits or probabilities: give censored= or stock=, or use LinearDecision."
             )
         weight = np.where(np.isnan(flags), 0.0, rows.weight)
         self._level = Level(rows.observation, weight, codes, index)
@@ -913,9 +865,9 @@ class GroupIndex:
     def __init__(self, keys: Sequence[NDArray[Any]]) -> None:
         both = [np.unique(key, return_inverse=True) for key in keys]
         self.names = [names for names, _ in both]
-        columns = [place.astype(np.int64) for _, place in both]
-        _, first = np.unique(_combine(columns, self.names), return_index=True)
-        self.places = np.stack([column[first] for column in columns], axis=1)
+        places = np.stack([place.astype(np.int64) for _, place in both], axis=1)
+        _, first = np.unique(self._combined(places), return_index=True)
+        self.places = places[first]
 
     @property
     def n_groups(self) -> int:
@@ -931,19 +883,20 @@ class GroupIndex:
         entries : ndarray of shape (n_rows, n_by)
             Place of each entry among those of its column.
         """
-        columns = []
         for name, known, key in zip(by, self.names, keys, strict=True):
-            if _KINDS[known.dtype.kind] != _KINDS[key.dtype.kind]:
+            kinds = [_KINDS[each.dtype.kind] for each in (known, key)]
+            if kinds[0] != kinds[1]:
                 raise InvalidInput(
-                    f"The column {name!r} of by must hold {_KINDS[known.dtype.kind]} as in fit, "
-                    f"got {_KINDS[key.dtype.kind]}."
+                    f"The column {name!r} of by must hold {kinds[0]} as in fit, got {kinds[1]}."
                 )
-            columns.append(_find(known, key))
-        seen = np.all([column >= 0 for column in columns], axis=0)
-        known_codes = _combine(list(self.places.T), self.names)
-        combined = _combine([np.maximum(column, 0) for column in columns], self.names)
-        group = np.where(seen, _find(known_codes, combined), -1)
-        return group, np.stack(columns, axis=1)
+        entries = np.stack([_place(*both) for both in zip(self.names, keys, strict=True)], axis=1)
+        group = _place(self._combined(self.places), self._combined(np.maximum(entries, 0)))
+        return np.where((entries >= 0).all(axis=1), group, -1), entries
+
+    def _combined(self, places: Codes) -> Codes:
+        """One whole number for the entries of each row; sorted as these are."""
+        sizes = [names.size for names in self.names]
+        return np.asarray(np.ravel_multi_index(tuple(places.T), sizes), dtype=np.int64)
 
     def label(self, group: int) -> Any:
         """Name of a group: a tuple, or the entry itself where one column tells groups apart."""
@@ -953,19 +906,7 @@ class GroupIndex:
         return entries[0] if len(entries) == 1 else tuple(entries)
 
 
-def _combine(columns: Sequence[NDArray[np.int64]], names: Sequence[NDArray[Any]]) -> Codes:
-    """One whole number for several; sorted as the columns are."""
-    total = np.zeros(len(columns[0]), dtype=np.int64)
-    size = 1
-    for column, known in zip(columns, names, strict=True):
-        size *= len(known)
-        if size > np.iinfo(np.int64).max:
-            raise InvalidInput("by must not have more than 2⁶³ combinations of entries.")
-        total = total * len(known) + column
-    return total
-
-
-def _find(known: NDArray[Any], values: NDArray[Any]) -> Codes:
+def _place(known: NDArray[Any], values: NDArray[Any]) -> Codes:
     """Place of each value among sorted ones, −1 where it is none of them."""
     distinct, back = values, np.arange(values.size)
     if values.dtype.kind == "U" and values.size > known.size:

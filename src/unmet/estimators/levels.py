@@ -143,18 +143,13 @@ class ConformalLevels:
         def seen(t: Array | float) -> Array:
             return np.asarray(steps[np.searchsorted(value, t, side="left")])
 
-        # The ceiling is the largest distance that is seen with the least probability, to rounding;
-        # it depends on the orders alone, as the guarantee asks. Where no distance goes so far it is
-        # the largest, if that is hidden (nothing is known above), and infinite otherwise.
-        low, ceiling = float(value[0]), float(value[-1])
-        if float(seen(ceiling)) >= _LEAST_SEEN:
-            ceiling = ceiling if ends[value == ceiling].any() else np.inf
-        else:
-            high = ceiling
-            for _ in range(60):
-                middle = (low + high) / 2
-                low, high = (middle, high) if float(seen(middle)) >= _LEAST_SEEN else (low, middle)
-            ceiling = low
+        # The ceiling is the largest distance that is seen with the least probability; it depends on
+        # the orders alone, as the guarantee asks. Where no distance goes so far it is the largest,
+        # if that is hidden (nothing is known above), and infinite otherwise.
+        last = int(np.flatnonzero(steps >= _LEAST_SEEN)[-1])
+        ceiling = float(value[min(last, n_rows - 1)])
+        if last == n_rows and not ends[value == ceiling].any():
+            ceiling = np.inf
         beyond = distance >= ceiling
         shown, cut = beyond | ~self.censored, np.minimum(distance, ceiling)
         weight = np.zeros(n_rows)

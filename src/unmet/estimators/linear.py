@@ -8,40 +8,31 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Band
 from unmet.censoring.rule import BandRule
-from unmet.costs import Cost, HingeCost, JumpCost, SquaredError
+from unmet.costs import Cost, HingeCost, SquaredError
+from unmet.costs.hinge import Kinks
+from unmet.costs.replacement import JumpCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import (
     ChosenBand,
     DecisionModel,
     check_used,
-    choose_bands,
-    costs_by_row,
+    choose_band,
     one_blas_thread,
-    raw_weight,
     read_band,
     read_cost,
-    without_rule,
 )
 from unmet.estimators.lots import ShiftCost
 from unmet.rows import SIZES, Rows, check_sizes, read_features
-from unmet.solvers.blocks.source import BlockSource
+from unmet.solvers.blocks.source import BlockSource, RowBlock, read_sample
 from unmet.solvers.descent.jumps import solve_smoothed, solve_sweep
-from unmet.solvers.descent.minibatch import (
-    DescentState,
-    MiniBatchOptions,
-    choose_units,
-    one_epoch,
-    solve_minibatch,
-)
+from unmet.solvers.descent.minibatch import MiniBatchOptions, solve_minibatch
 from unmet.solvers.exact.highs import solve_highs
 from unmet.solvers.exact.least_squares import solve_least_squares
-from unmet.solvers.exact.solve import solve_exact
-from unmet.solvers.losses import Units
+from unmet.solvers.exact.solve import solve_blocks, solve_exact
 from unmet.solvers.problem import HingeProblem, Solution
 from unmet.validation import Instance, Maybe, Number, OneOf, TrueOrFalse, read_parameters
 
@@ -101,7 +92,7 @@ class LinearMethod:
             if found is None:
                 cost = f"cost {type(rows.cost).__name__}"
                 missing = "a cost with a jump is exact only for groups of equal rows without a "
-                raise self._mismatch(cost, missing + "penalty", "solver 'smoothed'")
+                raise self.mismatch(cost, missing + "penalty", "solver 'smoothed'")
             return found
         if isinstance(rows.cost, SquaredError):
             return solve_least_squares(
@@ -126,40 +117,31 @@ class LinearMethod:
 
     def check(self, rows: Rows) -> None:
         """Refuse sizes beyond what is promised, and pairs of things that are fine alone."""
-        check_sizes(rows, "a linear decision")
+        check_sizes(rows)
         cost, name = rows.cost, type(rows.cost).__name__
         if self.solver in ("minibatch", "smoothed"):
             if self.lasso:
                 missing = "it has no step for absolute values"
-                raise self._mismatch(f"penalty {self.penalty!r}", missing, "solver 'exact'")
+                raise self.mismatch(f"penalty {self.penalty!r}", missing, "solver 'exact'")
         elif isinstance(cost, SquaredError) and self.solver == "exact":
             missing = "that is not least squares"
             if rows.band is not None and np.any(rows.band.width):
-                raise self._mismatch(f"cost {name} with a band", missing, "solver 'minibatch'")
+                raise self.mismatch(f"cost {name} with a band", missing, "solver 'minibatch'")
             if self.lasso:
                 pair = f"cost {name} with the penalty {self.penalty!r}"
-                raise self._mismatch(pair, missing, "penalty 'l2'")
+                raise self.mismatch(pair, missing, "penalty 'l2'")
         elif not isinstance(cost, HingeCost) and not (
             isinstance(cost, JumpCost) and self.solver == "exact"
         ):
             others = "'exact' or 'minibatch'" if isinstance(cost, SquaredError) else "'smoothed'"
-            raise self._mismatch(f"cost {name}", f"{name} has no slopes", f"solver {others}")
+            raise self.mismatch(f"cost {name}", f"{name} has no slopes", f"solver {others}")
 
-    def _mismatch(self, thing: str, missing: str, instead: str) -> Unsupported:
+    def mismatch(self, thing: str, missing: str, instead: str) -> Unsupported:
+        """Say which pair of things does not fit together, and what to use instead."""
         return Unsupported(
             f"The solver {self.solver!r} and the {thing} do not fit together, "
             f"because {missing}: use the {instead}."
         )
-
-
-def _descends(model: Any) -> bool:
-    """Whether `partial_fit` is there; scikit-learn shows the sentence below a missing attribute."""
-    if model.solver != "minibatch":
-        raise Unsupported(
-            f"partial_fit and the solver {model.solver!r} do not fit together, because only "
-            "'minibatch' learns from some rows at a time."
-        )
-    return True
 
 
 class LinearDecision(DecisionModel):
@@ -238,8 +220,6 @@ class LinearDecision(DecisionModel):
     array([65., 60., 60.])
     """
 
-    _descent: DescentState | None
-
     def __init__(
         self,
         cost: Cost | None = None,
@@ -265,69 +245,25 @@ class LinearDecision(DecisionModel):
         self.minibatch = minibatch
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        underage: ArrayLike | None = None,
-        overage: ArrayLike | None = None,
-        censored: Any = None,
-        stock: Any = None,
-        time: Any = None,
-        series: Any = None,
-    ) -> Self:
-        """Learn from features and observations.
-
-        Parameters
-        ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features), or BlockSource
-            pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows. Or a source of
-            `unmet.solvers.blocks`, for data that do not fit into memory: it brings observations,
-            weights and whatever else is known, and all other arguments stay away.
-        y : array-like of shape (n_rows,)
-            The observations s: sales, accepted prices, replacement times. (The name is
-            scikit-learn's; the y of the paper is the decision.)
-        sample_weight : array-like of shape (n_rows,), optional
-            Non-negative; only ratios matter, and rows of weight 0 do not count at all.
-        underage, overage : float or array-like of shape (n_rows,), optional
-            Instead of those of `cost`, usually one per row.
-        censored : array-like of shape (n_rows,), or Limits, optional
-            For a band rule: True where the truth is known to be at least the observation, False
-            where it is the observation, missing (None, NaN) where nobody knows. Or between what
-            limits each truth lies.
-        stock : array-like of shape (n_rows,), optional
-            For a band rule: what was available. s ≥ stock means censored, s < stock seen.
-        time, series : array-like of shape (n_rows,), optional
-            For a band rule: the date of a row, and the series it belongs to.
-
-        Returns
-        -------
-        LinearDecision
-            Itself.
-        """
-        method, cost, band = self._read(underage, overage)
+    def _fit(self, X: Any, y: Any, costs: dict[str, Any], known: tuple[Any, ...]) -> Self:
+        method = LinearMethod(self)
         if isinstance(X, BlockSource):
-            from unmet.estimators.blocks import check_alone, fit_blocks
-
-            check_alone(y=y, sample_weight=sample_weight, underage=underage, overage=overage)
-            check_alone(censored=censored, stock=stock)
+            names = *costs, "y", "sample_weight", "censored", "stock"
+            for name, value in zip(names, (*costs.values(), y, *known), strict=False):
+                if value is not None:
+                    raise InvalidInput(
+                        f"{name} must be None where X is a source of blocks, which brings its own "
+                        f"columns, got {type(value).__name__}."
+                    )
             with one_blas_thread():
-                solution, rows, chosen, by_row = fit_blocks(self, X, method, cost, band)
-            self._take_names(X)
-            self._descent = None
-            return self._keep(solution, rows, cost, chosen, by_row)
-        check_used(band, censored=censored, stock=stock)
-        known = sample_weight, censored, stock, time, series
-        given = Rows.read(cost, X, y, *known, at_least=2)
+                return self._fit_blocks(X, method)
+        given, band = self._read(X, y, costs, known)
         with one_blas_thread():
-            (chosen,) = choose_bands(self, [(cost, band)], given)
-            rows = given.evaluated(cost, chosen.band).counted()
+            chosen = choose_band(self, given.cost, band, given)
+            rows = given.evaluated(given.cost, chosen[0]).counted()
             self._learn_names(X)
             solution = method.train(rows)
-        self._descent = None
-        return self._keep(solution, rows, cost, chosen, costs_by_row(underage, overage))
+        return self._keep(solution, rows, given.cost, chosen, costs)
 
     def fit_path(
         self,
@@ -376,13 +312,15 @@ class LinearDecision(DecisionModel):
             check_used(band, censored=censored, stock=stock)
         known = sample_weight, censored, stock, time, series
         given = Rows.read(read_cost(None), X, y, *known, at_least=2)  # each cost comes below
+        learned: dict[int, BandRule] = {}
         with one_blas_thread():
-            chosen = choose_bands(self, evaluated, given)
-            used = [(cost, each) for (cost, _), each in zip(evaluated, chosen, strict=True)]
+            used = [
+                (cost, choose_band(self, cost, band, given, learned)) for cost, band in evaluated
+            ]
             features = given.counted().features  # once for all, not once for each cost
             bare = replace(given, features=np.empty((given.n_rows, 0)))
             several = [
-                replace(bare.evaluated(cost, each.band).counted(), features=features)
+                replace(bare.evaluated(cost, each[0]).counted(), features=features)
                 for cost, each in used
             ]
             solutions = [method.train(rows) for rows in several]
@@ -396,75 +334,8 @@ class LinearDecision(DecisionModel):
                     setattr(model, name, getattr(models[0], name))
             else:
                 model._learn_names(X)
-            model._descent = None
-            models.append(model._keep(solution, rows, *final))
+            models.append(model._keep(solution, rows, *final, {}))
         return models
-
-    @available_if(_descends)  # type: ignore[untyped-decorator]
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: ArrayLike | None = None,
-        underage: ArrayLike | None = None,
-        overage: ArrayLike | None = None,
-    ) -> Self:
-        """Go once more through some rows with the mini-batch solver, from where it stands.
-
-        The rows of the first call fix the units in which it descends, also after a `fit`.
-
-        Parameters
-        ----------
-        X, y, sample_weight, underage, overage
-            As in `fit`; a single row is enough. Weights are used as they are, so that they mean
-            the same in every call, and `solution_` speaks of these rows only.
-
-        Returns
-        -------
-        LinearDecision
-            Itself.
-        """
-        method, cost, read = self._read(underage, overage)
-        band = without_rule(read)
-        given = Rows.read(cost, X, y, sample_weight=sample_weight)
-        rows = given.evaluated(cost, band).counted()
-        method.check(rows)
-        if not hasattr(self, "coef_"):
-            self._learn_names(X)
-            self._descent = None
-        else:
-            self._check_names(X)
-            if self._descent is None:  # from where `fit` left off, in units of these rows
-                units = Units()
-                if method.minibatch.scale_observation:
-                    units = choose_units(rows, rows.weight, method.fit_intercept)
-                self._descent = DescentState(self.coef_, self.intercept_, units)
-        ridge = method.descent_ridge
-        with one_blas_thread():
-            # weights as they came: a share of one batch means nothing to the next
-            self._descent = new = one_epoch(
-                rows,
-                raw_weight(given, sample_weight),
-                state=self._descent,
-                ridge=ridge,
-                fit_intercept=method.fit_intercept,
-                options=method.minibatch,
-            )
-        if ridge is None:  # β of the options is in scaled units
-            ridge = method.minibatch.penalty * new.units.steepness / new.units.unit
-        cost_now = rows.mean_cost(np.asarray(rows.features @ new.coefficients + new.intercept))
-        solution = Solution(
-            new.coefficients,
-            new.intercept,
-            objective=cost_now + ridge * float(new.coefficients @ new.coefficients),
-            gap=float("nan"),
-            residual=float("nan"),
-            iterations=new.epochs,
-            passes=1.0,
-            method="mini-batch",
-        )
-        return self._keep(solution, rows, cost, ChosenBand(band), costs_by_row(underage, overage))
 
     def predict(self, X: Any) -> Array:
         """Decide for each row.
@@ -482,13 +353,74 @@ class LinearDecision(DecisionModel):
         self._check_names(X)
         return np.maximum(features @ self.coef_ + self.intercept_, self.least_)
 
-    def _read(
-        self, underage: ArrayLike | None, overage: ArrayLike | None
-    ) -> tuple[LinearMethod, Cost, Band | BandRule | None]:
-        cost = read_cost(self.cost)
-        if underage is not None or overage is not None:
-            cost = cost.with_rows(underage=underage, overage=overage)
-        return LinearMethod(self), cost, read_band(self.band)
+    def _fit_blocks(self, source: BlockSource, method: LinearMethod) -> Self:
+        """Learn from data in blocks.
+
+        A sample of the rows fixes whatever must be known before all rows are seen: units, bins and,
+        where a rule asks, the band. Rows that fit into memory are the whole sample: they are
+        trained on as if they had come as an array.
+        """
+        cost, band = read_cost(self.cost), read_band(self.band)
+        if method.solver != "exact":
+            raise Unsupported(
+                f"The solver {method.solver!r} and a source of blocks do not fit together, because "
+                "it needs all rows at once: use the solver 'exact'."
+            )
+        if not isinstance(cost, HingeCost):
+            name = type(cost).__name__
+            missing = f"{name} has no slopes"
+            raise method.mismatch(f"cost {name} of blocks", missing, "cost Newsvendor")
+        sample, (ridge, lasso) = read_sample(source), method.penalties(source.n_features)
+        rows = sample.rows
+        if len(rows) < 2:
+            raise InvalidInput(f"X must have at least two rows with weight, got {sample.n_rows}.")
+        if (rows.low is None) != (rows.high is None):
+            raise InvalidInput("low and high must be given together, got only one of them.")
+        if rows.low is not None and band is not None:
+            raise InvalidInput(
+                f"band must be None where the source has low and high, got {band!r}."
+            )
+        if isinstance(band, Band) and np.ndim(band.width):
+            raise InvalidInput(
+                "band must have one number for each end where X is a source of blocks, got arrays: "
+                "give the source the columns low and high."
+            )
+        check_used(band, censored=rows.censored)
+        chosen: ChosenBand = (band if isinstance(band, Band) else None, None, None)
+        pricing = BlockCost(cost, band)
+        if isinstance(band, BandRule):  # it learns from rows of the sample
+            paid = pricing.cost_of(rows)
+            given = Rows.read(
+                paid, rows.features, rows.observation, rows.weight, censored=rows.censored
+            )
+            _, rule, found = choose_band(self, paid, band, given)
+            pricing, chosen = BlockCost(cost, rule), (None, rule, found)
+        # rows at even distances, of which `decide` later draws its thousand
+        some = rows
+        if len(rows) > 20_000:
+            some = rows.take(np.linspace(0, len(rows) - 1, 20_000).astype(np.intp))
+        kept = _training_rows(some, pricing)
+        check_sizes(kept)
+        if sample.complete:
+            found_here = method.train(_training_rows(rows, pricing))
+            solution = replace(found_here, passes=float(sample.reads))
+        else:
+            solution = solve_blocks(
+                source,
+                pricing,
+                sample,
+                intercept=method.fit_intercept,
+                ridge=ridge,
+                lasso=lasso,
+                tolerance=method.tolerance,
+            )
+        self.n_features_in_ = source.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if source.names is not None:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        return self._keep(
+            solution, kept, cost, chosen, {"underage": rows.underage, "overage": rows.overage}
+        )
 
     def _keep(
         self,
@@ -496,7 +428,7 @@ class LinearDecision(DecisionModel):
         rows: Rows,
         cost: Cost,
         chosen: ChosenBand,
-        by_row: tuple[str, ...] = (),
+        costs: dict[str, Any],
     ) -> Self:
         """Set the fitted attributes."""
         self.coef_ = solution.coefficients
@@ -504,7 +436,7 @@ class LinearDecision(DecisionModel):
         self.solution_ = solution
         self.n_iter_ = solution.iterations
         shift_cost = ShiftCost.of(rows, self.coef_, self.intercept_)
-        self._keep_choice(cost, chosen, by_row, shift_cost)
+        self._keep_choice(cost, chosen, costs, shift_cost)
         return self
 
 
@@ -529,3 +461,44 @@ def _read_pairs(costs: Any, bands: Any) -> list[tuple[Cost | None, Any]]:
             f"got {len(first)} and {len(second)}."
         )
     return list(zip(first, second, strict=True))
+
+
+class BlockCost:
+    """Kinks of the rows of a block: their costs, their band and their weights.
+
+    Parameters
+    ----------
+    cost : HingeCost
+        Without numbers per row; those of a block are put in.
+    band : Band, BandRule (fitted) or None
+        None also where blocks bring the ends of their bands.
+    """
+
+    def __init__(self, cost: HingeCost, band: Band | BandRule | None) -> None:
+        self.cost = cost
+        self.band = band
+
+    def __call__(self, block: RowBlock, factor: float) -> Kinks:
+        """Write the costs of the rows as hinges, their weights multiplied by a factor."""
+        weight = factor if block.weight is None else block.weight * factor
+        cost = self.cost_of(block)
+        return cost.kinks(block.observation, self.band_of(block, cost), weight)
+
+    def cost_of(self, block: RowBlock) -> HingeCost:
+        """Cost of the rows of a block."""
+        return self.cost.with_rows(underage=block.underage, overage=block.overage)
+
+    def band_of(self, block: RowBlock, cost: Cost) -> Band | None:
+        """Band of the rows of a block: their own, the one given, or what the rule says."""
+        if block.low is not None and block.high is not None:
+            return Band(block.low, block.high)
+        if isinstance(self.band, BandRule):
+            return self.band.band(block.features, cost=cost, observation=block.observation)
+        return self.band
+
+
+def _training_rows(block: RowBlock, pricing: BlockCost) -> Rows:
+    """Rows of a block that have weight as what a model is trained on."""
+    cost, weight = pricing.cost_of(block), block.weight
+    rows = Rows.of(cost, block.features, block.observation, sample_weight=weight, at_least=2)
+    return rows.evaluated(cost, pricing.band_of(block, cost)).counted()

@@ -11,41 +11,33 @@ from typing import Any, Self, get_args
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Band, common_rows
 from unmet.censoring.rule import BandRule
 from unmet.costs import Cost
-from unmet.errors import InvalidInput, SolverFailure, Unsupported
+from unmet.errors import InvalidInput
 from unmet.estimators.base import (
     ChosenBand,
     DecisionModel,
-    check_in_memory,
     check_used,
-    choose_bands,
-    costs_by_row,
+    choose_band,
     one_blas_thread,
-    raw_weight,
     read_band,
     read_cost,
-    read_validation_pair,
-    without_rule,
 )
 from unmet.estimators.lots import ShiftCost
 from unmet.rows import Rows, check_sizes, read_features
-from unmet.solvers.losses import Index, ScalingName, Units, loss_of
-from unmet.solvers.neural.networks import ActivationName, FeatureScaling, Network, Networks
+from unmet.solvers.losses import Index, ScalingName
+from unmet.solvers.neural.networks import ActivationName, FeatureScaling, Network
 from unmet.solvers.neural.optimisers import (
     DtypeName,
     EarlyStopping,
-    MiniBatches,
-    Moments,
     NetworkOptions,
     NetworkSolver,
     ScheduleName,
 )
-from unmet.solvers.neural.training import Task, Trained, is_huge, train
+from unmet.solvers.neural.training import Task, Trained, train
 from unmet.validation import (
     Constraint,
     Jobs,
@@ -75,16 +67,6 @@ _ALLOWED: dict[str, Constraint] = {
     "dtype": OneOf(*get_args(DtypeName)),
     "random_state": Seed(),
 }
-
-
-def _steps_by_adam(model: Any) -> bool:
-    """Whether `partial_fit` is there; scikit-learn shows the sentence below a missing attribute."""
-    if model.solver != "adam":
-        raise Unsupported(
-            f"partial_fit and the solver {model.solver!r} do not fit together, because only "
-            "'adam' learns from some rows at a time."
-        )
-    return True
 
 
 class NeuralDecision(DecisionModel):
@@ -179,8 +161,6 @@ class NeuralDecision(DecisionModel):
     """
 
     network_: Network
-    _steps: tuple[Moments, int] | None
-    """Where Adam stands between two calls of `partial_fit`: its moments, and how many calls."""
 
     def __init__(
         self,
@@ -265,18 +245,8 @@ class NeuralDecision(DecisionModel):
 
         Parameters
         ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features)
-            pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows. For rows that
-            do not fit into memory see `partial_fit`.
-        y : array-like of shape (n_rows,)
-            The observations s: sales, accepted prices, replacement times. (The name is
-            scikit-learn's; the y of the paper is the decision.)
-        sample_weight : array-like of shape (n_rows,), optional
-            Non-negative; only ratios matter, and rows of weight 0 do not count at all.
-        underage, overage : float or array-like of shape (n_rows,), optional
-            Instead of those of `cost`, usually one per row.
-        censored, stock, time, series : array-like of shape (n_rows,), optional
-            What a band rule may want to know; see `LinearDecision.fit`.
+        X, y, sample_weight, underage, overage, censored, stock, time, series
+            As in `LinearDecision.fit`.
         validation : pair (X, truth), optional
             Rows whose truth is known: early stopping then monitors their realised cost, and trains
             on all rows of `X`.
@@ -286,26 +256,22 @@ class NeuralDecision(DecisionModel):
         NeuralDecision
             Itself.
         """
-        check_in_memory(self, X)
-        cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
-        band = read_band(self.band)
-        check_used(band, censored=censored, stock=stock)
-        known = sample_weight, censored, stock, time, series
-        given = Rows.read(cost, X, y, *known, at_least=2)
-        by_row, monitored = costs_by_row(underage, overage), None
+        costs = {"underage": underage, "overage": overage}
+        given, band = self._read(X, y, costs, (sample_weight, censored, stock, time, series))
+        monitored = None
         if validation is not None:
-            monitored = Rows.read(cost, *read_validation_pair(validation, X, by_row))
+            monitored = Rows.read(given.cost, *self._read_validation(validation, X, costs))
         read_tasks(self, given.counted(), monitored)  # refuses parameters before a rule learns
         type(self)()._learn_names(X)  # and names before the training
         with one_blas_thread():
-            (chosen,) = choose_bands(self, [(cost, band)], given)
-            training = given.evaluated(cost, chosen.band).counted()
-            check_sizes(training, "a network")
+            chosen = choose_band(self, given.cost, band, given)
+            training = given.evaluated(given.cost, chosen[0]).counted()
+            check_sizes(training)
             options, tasks = read_tasks(self, training, monitored)
             scaling = FeatureScaling.of(training.features, training.share, options.scaling)
             trained = _best(train(training.features, tasks, options, scaling))
         self._learn_names(X)
-        return self._keep(trained, training, cost, chosen, by_row)
+        return self._keep(trained, training, given.cost, chosen, costs)
 
     def fit_many(
         self,
@@ -358,14 +324,9 @@ class NeuralDecision(DecisionModel):
         >>> bool(low.predict(X).mean() < high.predict(X).mean())
         True
         """
-        known = {
-            "sample_weight": sample_weight,
-            "censored": censored,
-            "stock": stock,
-            "time": time,
-            "series": series,
-        }
-        given = Rows.read(read_cost(None), X, y, at_least=2, **known)
+        costs = {"underage": underage, "overage": overage}
+        known = sample_weight, censored, stock, time, series
+        given = Rows.read(read_cost(None), X, y, *known, at_least=2)
         Jobs()("n_jobs", n_jobs)
         usual, bands = self.get_params(deep=False), dict[int, Any]()
         taken: dict[Any, tuple[Rows, dict[int, BandRule]]] = {}  # of jobs that share their rows
@@ -377,7 +338,7 @@ class NeuralDecision(DecisionModel):
                 # not `clone` and `set_params`: copies of a rule would each learn for themselves
                 own = type(self)(**{**usual, **changed})
                 index = _read_index(job.get("rows"), place, given.weight)
-                cost = read_cost(own.cost).with_rows(underage=underage, overage=overage)
+                cost = read_cost(own.cost).with_rows(**costs)
                 band = bands.setdefault(id(own.band), read_band(own.band))
                 check_used(band, censored=censored, stock=stock)
                 ends = band.parameters() if isinstance(band, Band) else {}
@@ -389,9 +350,9 @@ class NeuralDecision(DecisionModel):
                 if key not in taken:
                     taken[key] = given if index is None else given.take(index), {}
                 some, learned = taken[key]
-                (chosen,) = choose_bands(own, [(some_cost, band)], some, learned)
-                rows = some.evaluated(some_cost, chosen.band).counted()
-                check_sizes(rows, "a network")
+                chosen = choose_band(own, some_cost, band, some, learned)
+                rows = some.evaluated(some_cost, chosen[0]).counted()
+                check_sizes(rows)
                 if index is not None and given.share is not None:
                     numbers = np.cumsum(given.share > 0) - 1  # among the rows that have weight
                     index = numbers[index[given.share[index] > 0]]
@@ -408,69 +369,8 @@ class NeuralDecision(DecisionModel):
         models: list[Self] = []
         for place, (own, rows, cost, chosen) in enumerate(kept):
             own._learn_names(X)
-            models.append(
-                own._keep(best[place], rows, cost, chosen, costs_by_row(underage, overage))
-            )
+            models.append(own._keep(best[place], rows, cost, chosen, costs))
         return models
-
-    @available_if(_steps_by_adam)  # type: ignore[untyped-decorator]
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: ArrayLike | None = None,
-        underage: ArrayLike | None = None,
-        overage: ArrayLike | None = None,
-    ) -> Self:
-        """Go once more through some rows with Adam, from where it stands.
-
-        The rows of the first call fix the units, unless a `fit` has. The learning rate stays the
-        same from call to call.
-
-        Parameters
-        ----------
-        X, y, sample_weight, underage, overage
-            As in `fit`; a single row is enough. Weights are used as they are, so that they mean
-            the same in every call, and `training_cost_` speaks of these rows only.
-
-        Returns
-        -------
-        NeuralDecision
-            Itself.
-        """
-        cost = read_cost(self.cost).with_rows(underage=underage, overage=overage)
-        band = without_rule(read_band(self.band))
-        given = Rows.read(cost, X, y, sample_weight=sample_weight)
-        training = given.evaluated(cost, band).counted()
-        check_sizes(training, "a network")
-        options, (task, *_) = read_tasks(self, training)
-        if hasattr(self, "network_"):
-            self._check_names(X)
-            network = self.network_
-        else:
-            type(self)()._learn_names(X)  # refuses names before the training, not after
-            n_features, scaled = training.features.shape[1], options.scaling
-            network = Network(
-                task.layout(n_features),
-                options.activation,
-                task.first(n_features).astype(options.dtype),
-                FeatureScaling.of(training.features, training.share, scaled),
-                Units.of(training, scaled),
-            )
-        moments, calls = getattr(self, "_steps", None) or (None, 0)
-        with one_blas_thread():
-            weight = raw_weight(given, sample_weight)
-            network, moments = _one_epoch(network, moments, calls, task, options, training, weight)
-        if not hasattr(self, "network_"):
-            self._learn_names(X)
-        decision = network.decide(training.features)
-        paid = training.mean_cost(decision)
-        trained = Trained(network, decision, paid, None, paid, calls + 1)
-        by_row = costs_by_row(underage, overage)
-        self._keep(trained, training, cost, ChosenBand(band), by_row)
-        self._steps = moments, calls + 1
-        return self
 
     def predict(self, X: Any) -> Array:
         """Decide for each row.
@@ -496,16 +396,16 @@ class NeuralDecision(DecisionModel):
         training: Rows,
         cost: Cost,
         chosen: ChosenBand,
-        by_row: tuple[str, ...],
+        costs: dict[str, Any],
     ) -> Self:
         """Set the fitted attributes."""
         self.network_ = trained.network
         self.training_cost_, self.validation_cost_ = trained.cost, trained.validation_cost
-        self.n_iter_, self._steps = trained.epochs, None
+        self.n_iter_ = trained.epochs
         layers = self.network_.layers()
         self.weights_ = [weights for weights, _ in layers]
         self.biases_ = [biases for _, biases in layers]
-        self._keep_choice(cost, chosen, by_row, ShiftCost.at(training, trained.decision))
+        self._keep_choice(cost, chosen, costs, ShiftCost.at(training, trained.decision))
         return self
 
 
@@ -570,47 +470,6 @@ def read_tasks(
 def _best(trained: list[Trained]) -> Trained:
     """Least objective, the first of equals."""
     return min(trained, key=lambda each: each.objective)
-
-
-def _one_epoch(
-    network: Network,
-    moments: Moments | None,
-    calls: int,
-    task: Task,
-    options: NetworkOptions,
-    rows: Rows,
-    weight: Array | None,
-) -> tuple[Network, Moments]:
-    """Go once through some rows with Adam; what it is given is left as it is.
-
-    ``weight`` are weights as they came, since a share of one batch means nothing to the next.
-    """
-    rows = replace(rows, share=None if weight is None else weight / rows.n_rows)
-    dtype, parameters = options.dtype, network.parameters[np.newaxis].copy()
-    new = Moments.none(parameters)
-    if moments is not None:
-        new = Moments(moments.mean.copy(), moments.square.copy(), moments.steps)
-    penalty = None
-    if task.strength:
-        penalty = (task.strength * network.layout.is_weight())[np.newaxis].astype(dtype)
-    batches = MiniBatches(
-        Networks(network.layout, network.activation),
-        lambda index: network.features.dense(rows.features[index], dtype),
-        loss_of([rows], [network.target], dtype),
-        [np.arange(rows.n_rows)],
-        [np.random.default_rng((task.seed, 4, calls))],
-        penalty,
-    )
-    rate = np.full((1, 1), task.learning_rate, dtype=dtype)
-    width = np.full(1, 0.03)  # it does not know how many epochs there will be
-    with np.errstate(over="ignore", invalid="ignore"):
-        batches.epoch(parameters, new, options.batch_size, lambda _: rate, width)
-    network = replace(network, parameters=parameters[0])
-    if not np.isfinite(network.parameters).all() or is_huge(network):
-        raise SolverFailure(
-            f"Training diverged: learning_rate must be smaller, got {task.learning_rate:g}."
-        )
-    return network, new
 
 
 def _read_jobs(jobs: Any, usual: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -2,8 +2,8 @@
 
 from unmet.evaluation.calibration import calibration
 from unmet.evaluation.censored import censored_cost
-from unmet.evaluation.comparison import summary, wilcoxon_cell
-from unmet.evaluation.experiment import DataSet, Experiment, Task
+from unmet.evaluation.comparison import summary
+from unmet.evaluation.experiment import DataSet, Experiment
 from unmet.evaluation.measures import (
     cost_saving,
     fill_rate,
@@ -25,7 +25,6 @@ __all__ = [
     "DataSet",
     "Experiment",
     "RollingOrigin",
-    "Task",
     "best_price",
     "calibration",
     "censored_cost",
@@ -40,5 +39,4 @@ __all__ = [
     "rmse_to_optimum",
     "service_level",
     "summary",
-    "wilcoxon_cell",
 ]

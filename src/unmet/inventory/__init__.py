@@ -9,14 +9,13 @@ periods
 - `allocate`: a budget or a capacity that many products share
 """
 
-from unmet.inventory.allocate import Allocation, allocate
+from unmet.inventory.allocate import allocate
 from unmet.inventory.levels import order_up_to
 from unmet.inventory.orders import project, replenish
 from unmet.inventory.paths import DemandDistribution
 from unmet.inventory.rules import StockState, SupplyRules
 
 __all__ = [
-    "Allocation",
     "DemandDistribution",
     "StockState",
     "SupplyRules",

@@ -13,23 +13,18 @@ The costs are `unmet.costs.AgeReplacement` (in the long run, per unit of time) a
 """
 
 from unmet.lifetimes.distributions import (
-    Distribution,
     Lognormal,
     Weibull,
     expected_cost,
     optimal_age,
 )
-from unmet.lifetimes.features import fit_rate, latent_ages
-from unmet.lifetimes.lifetimes import fit_lognormal, fit_weibull, replacement_age
+from unmet.lifetimes.lifetimes import fit_rate, latent_ages, replacement_age
 
 __all__ = [
-    "Distribution",
     "Lognormal",
     "Weibull",
     "expected_cost",
-    "fit_lognormal",
     "fit_rate",
-    "fit_weibull",
     "latent_ages",
     "optimal_age",
     "replacement_age",

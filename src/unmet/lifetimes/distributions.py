@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from unmet.arrays import Array, Numbers, PerRow, common_rows, positive
-from unmet.costs.jump import JumpCost
-from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
+from unmet.costs.replacement import AgeReplacement, JumpCost, PreventiveReplacement
 from unmet.errors import InvalidInput, Unsupported
 from unmet.validation import Number
 

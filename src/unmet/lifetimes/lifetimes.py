@@ -8,37 +8,47 @@ are, to leave it out makes them look worse still.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from scipy.optimize import brentq, minimize
+from sklearn.base import clone
 
-from unmet.arrays import Array, common_rows, read_array
-from unmet.costs.jump import JumpCost, Walk
-from unmet.costs.replacement import AgeReplacement
-from unmet.errors import InvalidInput
+from unmet.arrays import (
+    Array,
+    Band,
+    check_length,
+    common_rows,
+    non_negative,
+    positive,
+    read_flags,
+)
+from unmet.censoring.latent.band import LatentBand
+from unmet.costs.replacement import AgeReplacement, JumpCost, Walk
+from unmet.errors import InvalidInput, Unsupported
+from unmet.estimators.base import DecisionModel
 from unmet.lifetimes.distributions import (
     Distribution,
     Lognormal,
     ReplacementAge,
     Weibull,
     expected_cost,
+    least_rate,
     optimal_age,
 )
+from unmet.rows import read_features
+from unmet.solvers.descent.jumps import LEVELS, best_ages
 from unmet.validation import Number, OneOf, WholeNumber
 
+Model = TypeVar("Model", bound=DecisionModel)
 Flags: TypeAlias = NDArray[np.bool_]
 Method: TypeAlias = Literal["kaplan-meier", "weibull", "lognormal"]
 
 
 def failure_weights(
-    times: ArrayLike,
-    censored: Any = None,
-    *,
-    sample_weight: ArrayLike | None = None,
-    groups: Any = None,
+    times: ArrayLike, censored: Any = None, *, sample_weight: ArrayLike | None = None
 ) -> Array:
     """Weights under which the failures alone have the distribution of Kaplan and Meier.
 
@@ -52,9 +62,6 @@ def failure_weights(
     censored : array-like of shape (n_rows,), optional
         True where the part had not failed. None: all have.
     sample_weight : array-like of shape (n_rows,), optional
-    groups : array-like of shape (n_rows,), optional
-        Weights are handed on within a group only. Suspensions must not depend on the lifetimes
-        within a group, but may differ from group to group.
 
     Returns
     -------
@@ -67,15 +74,19 @@ def failure_weights(
     array([1. , 0. , 1.5, 1.5])
     """
     time, suspended, weight = read_lifetimes(times, censored, sample_weight)
-    label = np.zeros(time.size) if groups is None else np.asarray(groups)
-    if label.shape != time.shape:
-        raise InvalidInput(
-            f"groups must have one entry per row, got shape {label.shape} for {time.size} rows."
-        )
+    order = np.lexsort((suspended, time))  # where they tie, failures come first
+    own, seen = weight[order], ~suspended[order]
+    at_risk = np.cumsum(own[::-1])[::-1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        dies = np.where(seen & (own > 0), own / at_risk, 0.0)
+    alive = np.concatenate([[1.0], np.cumprod(1.0 - dies)])
+    mass = alive[:-1] * dies
+    # what was never seen to fail stays with the last rows, all suspended if anything is left
+    last = (time[order] == time[weight > 0].max()) & ~seen
+    if last.any():
+        mass[last] += alive[-1] * own[last] / own[last].sum()
     given = np.zeros(time.size)
-    for each in np.unique(label):
-        rows = np.flatnonzero(label == each)
-        given[rows] = _handed_on(time[rows], suspended[rows], weight[rows])
+    given[order] = mass * weight.sum()
     return given
 
 
@@ -156,34 +167,18 @@ def read_lifetimes(
     times: ArrayLike, censored: Any, sample_weight: ArrayLike | None
 ) -> tuple[Array, Flags, Array]:
     """Check times, flags and weights; keep every row."""
-    time = np.atleast_1d(read_array("times", np.asarray(times, dtype=np.float64)))
-    if not time.size:
-        raise InvalidInput("times must hold at least one lifetime, got none.")
-    if (time <= 0).any():
-        row = int(np.argmax(time <= 0))
-        raise InvalidInput(f"times must be positive, got {float(time[row])} in row {row}.")
+    time = np.atleast_1d(np.asarray(positive("times", np.asarray(times, dtype=np.float64))))
     suspended = np.zeros(time.size, dtype=np.bool_)
     if censored is not None:
-        given = np.asarray(censored)
-        same = given.shape == time.shape
-        if not same or not np.isin(given, (0, 1)).all():
-            found = "something else" if same else f"{given.size} entries for {time.size} times"
-            raise InvalidInput(
-                f"censored must hold True or False for each of the times, got {found}."
-            )
-        suspended = given.astype(np.bool_)
+        suspended = read_flags("censored", censored, time.size, missing=False) == 1
     weight = np.ones(time.size)
     if sample_weight is not None:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-        good = weight.shape == time.shape and np.isfinite(weight).all() and (weight >= 0).all()
-        if not good or not weight.any():
-            raise InvalidInput(
-                "sample_weight must hold a non-negative number for each of the times, not all 0."
-            )
+        weight = np.asarray(non_negative("sample_weight", sample_weight))
+        check_length("sample_weight", weight.size, time.size)
     if not (weight > 0)[~suspended].any():
         raise InvalidInput(
-            f"censored must be False in at least one row, got True in all {time.size} rows: "
-            "without a failure nothing says how parts age."
+            f"censored must be False in at least one row with weight, got {time.size} rows without "
+            "a failure: nothing says how parts age."
         )
     return time, suspended, weight
 
@@ -198,23 +193,6 @@ def _enough(time: Array, suspended: Flags, weight: Array) -> tuple[Array, Flags,
             f"got none below {float(time.max()):g}."
         )
     return time, suspended, weight
-
-
-def _handed_on(time: Array, suspended: Flags, weight: Array) -> Array:
-    order = np.lexsort((suspended, time))  # where they tie, failures come first
-    own, seen = weight[order], ~suspended[order]
-    at_risk = np.cumsum(own[::-1])[::-1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        dies = np.where(seen & (own > 0), own / at_risk, 0.0)
-    alive = np.concatenate([[1.0], np.cumprod(1.0 - dies)])
-    mass = alive[:-1] * dies
-    # what was never seen to fail stays with the last rows, all suspended if anything is left
-    last = (time[order] == time[weight > 0].max()) & ~seen
-    if last.any():
-        mass[last] += alive[-1] * own[last] / own[last].sum()
-    given = np.zeros(time.size)
-    given[order] = mass * weight.sum()
-    return given
 
 
 def replacement_age(
@@ -347,3 +325,159 @@ def _kaplan_meier(
         age, value = float("inf"), never
     ages, first = np.unique(ages, return_index=True)
     return ReplacementAge(age, value, never, None, ages, costs[first], notes=notes)
+
+
+# --- Ages by features: trained, or from the distribution of a latent model.
+
+
+def fit_rate(
+    model: Model,
+    X: Any,
+    y: ArrayLike,
+    *,
+    censored: Any = None,
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-4,
+) -> Model:
+    """Train a model for the least cost per unit of time of all rows together.
+
+    The cost rate of a fleet is a ratio of two sums. Dinkelbach's iteration turns it into sums:
+    train at a price of time, take the cost rate of the decisions as the next price, until it no
+    longer falls. The first price is the rate of running to failure.
+
+    No age is below the first failure: until then no part had failed, so waiting costs nothing in
+    any row. A linear model would go on below it, and below 0, so its ages are held there.
+
+    Parameters
+    ----------
+    model : LinearDecision, NeuralDecision or BoostedDecision
+        With the cost `AgeReplacement`, whose rate is to be found, and no band rule. It is not
+        fitted itself. `LinearDecision` takes ``solver="smoothed"``, or "exact" for groups.
+    X : table or array-like of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,)
+        When parts failed, or were last seen at work.
+    censored : array-like of shape (n_rows,), optional
+        True for suspensions; their weight is handed on to later failures (`failure_weights`), so
+        suspensions must not depend on the features. Where they do, see `latent_ages`.
+    sample_weight : array-like of shape (n_rows,), optional
+    tol : float, default=1e-4
+        Share by which the rate must fall to go on.
+
+    Returns
+    -------
+    DecisionModel
+        A fitted copy, of which ``cost_.rate`` is the cost rate found and ``least_`` the first
+        failure, the least age that it predicts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import LinearDecision
+    >>> from unmet.costs import AgeReplacement
+    >>> generator = np.random.default_rng(0)
+    >>> hot = np.repeat([0.0, 1.0], 1000)[:, None]
+    >>> times = 1000 * 0.5 ** hot[:, 0] * generator.weibull(3, size=2000)
+    >>> fitted = fit_rate(LinearDecision(AgeReplacement(planned=1, failure=5)), hot, times)
+    >>> fitted.predict([[0], [1]]).round(), round(fitted.cost_.rate, 5)
+    (array([546., 150.]), 0.00384)
+    """
+    cost = model.cost
+    if not isinstance(cost, AgeReplacement):
+        raise InvalidInput(f"cost of the model must be AgeReplacement, got {cost!r}.")
+    band = model.band
+    if band is not None and not isinstance(band, Band):
+        raise InvalidInput(
+            f"band of the model must be a Band or None, got {band!r}: give censored= instead, or "
+            "see latent_ages."
+        )
+    time, suspended, own = read_lifetimes(y, censored, sample_weight)
+    weight = failure_weights(time, suspended, sample_weight=own)
+    if sample_weight is None and not suspended.any():
+        weight = np.ones(time.size)
+    never = np.full(time.size, 2.0 * float(cost.align(0.0, time, band).top.max()))
+    rate = cost.rate_of(never, time, band, sample_weight=weight)
+    first = float(cost.align(0.0, time, band).top[weight > 0].min())
+    best: Model | None = None
+    for round_ in range(30):  # a handful suffice
+        fresh = clone(model).set_params(cost=cost.at_rate(rate))
+        fresh.fit(X, time, sample_weight=weight)
+        fresh.least_ = first
+        new = cost.rate_of(fresh.predict(X), time, band, sample_weight=weight)
+        falls = new < rate * (1.0 - tol)
+        if best is None or new < rate:
+            best, rate = fresh, min(new, rate)
+            best.cost_ = cost.at_rate(rate)  # the rate of its own decisions
+        if not falls and round_:
+            break
+    assert best is not None
+    return best
+
+
+def latent_ages(
+    rule: LatentBand, X: Any, cost: JumpCost | None = None, *, together: bool = False
+) -> Array:
+    """Best age of replacement of each row under the distribution that the rule has learned.
+
+    `LatentBand` fits families of lifetimes ("weibull", "lognormal" and others) in the features, in
+    which suspensions count as what they are: give it ``censored=``. Its distribution of each row
+    prices every age, so no further model is trained.
+
+    Parameters
+    ----------
+    rule : LatentBand
+        Fitted to the times.
+    X : table, array-like or sparse matrix of shape (n_rows, n_features)
+    cost : AgeReplacement or PreventiveReplacement, optional
+        Another one than `fit` was given.
+    together : bool, default=False
+        Of `AgeReplacement` without a rate. False gives each row the least cost rate of its own:
+        features belong to the place, and every successor has the same. True gives the least rate
+        of all rows together: each successor is a new draw of a row.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        inf where no planned replacement pays.
+
+    Examples
+    --------
+    >>> from unmet import LatentBand
+    >>> from unmet.costs import AgeReplacement
+    >>> from unmet.simulate import replacement
+    >>> train = replacement(n=600, seed=1).train
+    >>> cost = AgeReplacement(planned=1, failure=8)
+    >>> rule = LatentBand(families="weibull", random_state=0)
+    >>> rule = rule.fit(cost, train.features, train.times, censored=train.censored)
+    >>> ages = latent_ages(rule, train.features)
+    >>> bool(abs(ages / train.optimum(cost) - 1).mean() < 0.15)
+    True
+    """
+    if not isinstance(rule, LatentBand) or not hasattr(rule, "model_"):
+        raise Unsupported(f"rule must be a fitted LatentBand, got {type(rule).__name__}.")
+    features = read_features(X)
+    used = rule.cost_ if cost is None else cost
+    if not isinstance(used, JumpCost):
+        raise Unsupported(
+            f"cost must be AgeReplacement or PreventiveReplacement, got {type(used).__name__}."
+        )
+
+    def cycles(cost: JumpCost) -> Array:
+        """Ages, costs and lengths of cycles, of shape (3, n_rows)."""
+        n_rows = features.shape[0]
+        answer = np.empty((3, n_rows))
+        for start in range(0, n_rows, 4000):  # so many tables of quantiles at once
+            index = np.arange(start, min(start + 4000, n_rows))
+            rows = rule.model_.at(rule.model_.chosen, features[index])
+            table = np.stack([rows.truth(float(level)) for level in LEVELS])
+            answer[:, index] = best_ages(cost.take(index), table)
+        return answer
+
+    if together and isinstance(used, AgeReplacement) and used.rate is None:
+        free = used
+        _, paid, served = cycles(free)
+        start = float(paid.sum() / served.sum())
+        used = free.at_rate(
+            least_rate(lambda rate: tuple(cycles(free.at_rate(rate))[1:]), start, 1e-9)
+        )
+    ages: Array = cycles(used)[0]
+    return ages

@@ -9,19 +9,17 @@ from unmet.planning.decision_log import DecisionLog
 from unmet.planning.decision_plan import DecisionPlan
 from unmet.planning.decision_report import decision_table
 from unmet.planning.example import example
-from unmet.planning.monitoring import Monitoring, monitor
+from unmet.planning.monitoring import monitor
 from unmet.planning.order_plan import OrderPlan
-from unmet.planning.uncensor import Uncensored, uncensor
+from unmet.planning.uncensor import uncensor
 from unmet.tables.reading import read_table
 from unmet.tables.schema import Schema, infer_schema
 
 __all__ = [
     "DecisionLog",
     "DecisionPlan",
-    "Monitoring",
     "OrderPlan",
     "Schema",
-    "Uncensored",
     "compare",
     "decision_table",
     "evaluate",

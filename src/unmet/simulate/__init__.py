@@ -3,21 +3,10 @@
 from unmet.simulate.demand import censor, censoring_lab, history_orders, nonlinear_demand
 from unmet.simulate.pricing import pricing
 from unmet.simulate.replacement import replacement
-from unmet.simulate.shop import Seen, run_shop
-from unmet.simulate.store10 import (
-    PUBLISHED_BANDS,
-    PUBLISHED_LEVELS,
-    PUBLISHED_STORE,
-    StoreModel,
-    store10,
-)
+from unmet.simulate.shop import run_shop
+from unmet.simulate.store10 import store10
 
 __all__ = [
-    "PUBLISHED_BANDS",
-    "PUBLISHED_LEVELS",
-    "PUBLISHED_STORE",
-    "Seen",
-    "StoreModel",
     "censor",
     "censoring_lab",
     "history_orders",

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from unmet.arrays import Array, Limits
 from unmet.evaluation.measures import read_columns
 from unmet.evaluation.revenue import expected_revenue, most_revenue
-from unmet.simulate.base import (
+from unmet.simulate.demand import (
     COUNTS,
     FAMILIES,
     POSITIVE,
@@ -172,10 +172,10 @@ def pricing(
     OneOf(*(each for each in FAMILIES if each not in COUNTS))("family", family)
     OneOf(*get_args(PricePolicy))("policy", policy)
     positive, fraction = Number(above=0), Number(least=0, most=1)
-    base, wide = positive("level", level), positive("spread", spread)
-    most, asked = positive("list_price", list_price), positive("share", share)
-    largest, gets = fraction("discount", discount), fraction("haggling", haggling)
-    scatter = Number(least=0)("noise", noise)
+    for name, value in {"level": level, "spread": spread, "list_price": list_price}.items():
+        positive(name, value)
+    for name, value in {"discount": discount, "haggling": haggling}.items():
+        fraction(name, value)
     counts = WholeNumber(1)("n", n), WholeNumber(1)("n_test", n_test)
     both = np.random.SeedSequence(WholeNumber(0)("seed", seed)).spawn(2)
 
@@ -186,19 +186,19 @@ def pricing(
         segment = (draws[:, 0] * len(_SEGMENTS)).astype(np.intp)
         dummies = segment[:, None] == np.arange(1, len(_SEGMENTS))
         features = np.column_stack([dummies, draws[:, 1:3], draws[:, 3] < 0.3])
-        mean = base * (1.0 + features @ np.array([*_SEGMENTS[1:], *_EFFECTS.values()]))
-        deviation = wide * (mean if family in POSITIVE else np.full(count, base))
+        mean = level * (1.0 + features @ np.array([*_SEGMENTS[1:], *_EFFECTS.values()]))
+        deviation = spread * (mean if family in POSITIVE else np.full(count, level))
         truth = np.asarray(distribution(family, mean, deviation).ppf(luck.random(count)))
         draw = desk.random(count), desk.standard_normal(count)
         offer = {
-            "fixed": np.full(count, most * base),
-            "discounts": most * base * (1.0 - largest * draw[0]),
-            "forecast": asked * mean,
-            "personal": asked * mean * np.exp(scatter * draw[1]),
+            "fixed": np.full(count, list_price * level),
+            "discounts": list_price * level * (1.0 - discount * draw[0]),
+            "forecast": share * mean,
+            "personal": share * mean * np.exp(noise * draw[1]),
         }[policy]
         taken = truth >= offer
         # nobody names a price that is none
-        haggled = ~taken & (talk.random(count) < gets) & (truth > 0)
+        haggled = ~taken & (talk.random(count) < haggling) & (truth > 0)
         return PricingPart(
             features=features,
             feature_names=_NAMES,

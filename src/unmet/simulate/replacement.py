@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Array
 from unmet.costs import AgeReplacement
-from unmet.costs.jump import JumpCost
-from unmet.lifetimes import Distribution, Lognormal, Weibull, expected_cost, optimal_age
-from unmet.lifetimes.distributions import least_rate
-from unmet.simulate.base import Part, Simulated, streams
+from unmet.costs.replacement import JumpCost
+from unmet.lifetimes import Lognormal, Weibull, expected_cost, optimal_age
+from unmet.lifetimes.distributions import Distribution, least_rate
+from unmet.simulate.demand import Part, Simulated, streams
 from unmet.validation import Number, OneOf, WholeNumber
 
 if TYPE_CHECKING:

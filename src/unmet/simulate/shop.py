@@ -138,15 +138,8 @@ class ShopRun:
             when it came up), sell_out_rate (share of series and periods), waste (units spoiled, as
             a share of those sold or spoiled).
         """
-        import polars as pl
-
-        from_here = slice(WholeNumber(0, self.demand.shape[1] - 1)("since", since), None)
-        return pl.DataFrame(
-            [
-                {"policy": name, **self._summary(kept, from_here)}
-                for name, kept in self.policies.items()
-            ]
-        )
+        first = WholeNumber(0, self.demand.shape[1] - 1)("since", since)
+        return self._summaries([slice(first, None)]).drop("start", "day")
 
     def over_time(self, window: int = 28) -> polars.DataFrame:
         """One line for each policy and each window of so many periods; a rest at the end is one.
@@ -156,21 +149,20 @@ class ShopRun:
         polars.DataFrame
             policy, start (first period of the window), day (its date), and what `total` has.
         """
+        size = WholeNumber(1)("window", window)
+        starts = range(0, self.demand.shape[1], size)
+        return self._summaries([slice(start, start + size) for start in starts])
+
+    def _summaries(self, parts: list[slice]) -> polars.DataFrame:
         import polars as pl
 
-        size, n_periods = WholeNumber(1)("window", window), self.demand.shape[1]
-        return pl.DataFrame(
-            [
-                {
-                    "policy": name,
-                    "start": start,
-                    "day": self.first_day + datetime.timedelta(days=start * self.step),
-                    **self._summary(kept, slice(start, start + size)),
-                }
-                for name, kept in self.policies.items()
-                for start in range(0, n_periods, size)
-            ]
-        )
+        lines = []
+        for name, kept in self.policies.items():
+            for part in parts:
+                day = self.first_day + datetime.timedelta(days=part.start * self.step)
+                head = {"policy": name, "start": part.start, "day": day}
+                lines.append({**head, **self._summary(kept, part)})
+        return pl.DataFrame(lines)
 
     def _summary(self, kept: Any, periods: slice) -> dict[str, float]:
         cost = float(kept.cost[:, periods].sum())
@@ -195,7 +187,6 @@ def run_shop(
     *,
     n_before: int,
     history_stock: ArrayLike | None = None,
-    history_recorded: bool = False,
     learn_every: int = 7,
     state: StockState | None = None,
     features: Mapping[str, ArrayLike] | None = None,
@@ -215,9 +206,7 @@ def run_shop(
     n_before : int
         Periods of history before the first order, the same for all policies.
     history_stock : array-like of shape (n_series, n_before), optional
-        What there was to sell in the history; by default enough.
-    history_recorded : bool, default=False
-        Whether policies see that stock.
+        What there was to sell in the history, which policies do not see; by default enough.
     learn_every : int, default=7
         Periods between two calls of `learn`.
     state : StockState, optional
@@ -292,8 +281,6 @@ def run_shop(
         "history_stock", ample if history_stock is None else history_stock, ample.shape
     )
     sales[:, :, :n_before] = np.minimum(truth[:, :n_before], before)
-    if history_recorded:
-        stock[:, :, :n_before] = before
     begun = _start(sales[0, :, :n_before], lead) if state is None else state
     begun.check(rules, n_series)
 

@@ -16,14 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
-from unmet.simulate.base import DemandPart, Simulated, add_factors, month, weekday
+from unmet.simulate.demand import DemandPart, Simulated, add_factors, month, weekday
 from unmet.validation import Number, WholeNumber
 
 #: Levels α at which the paper reports results.
@@ -31,20 +30,10 @@ PUBLISHED_LEVELS = (0.55, 0.65, 0.75, 0.85, 0.95)
 
 #: Table epsilonSearchResults: model ("linear" is LR-εNVC, "neural" NN-εNVC) → α → (low, high) =
 #: (ε₂, ε₁), in units of sales that were scaled to [0, 1] by their minimum and maximum.
-PUBLISHED_BANDS: Mapping[str, Mapping[float, tuple[float, float]]] = MappingProxyType(
-    {
-        "linear": MappingProxyType(
-            {
-                0.55: (0.0022, 0.1976),
-                0.65: (0.0022, 0.1976),
-                0.75: (0.0022, 0.1976),
-                0.85: (0.0022, 0.1976),
-                0.95: (0.0083, 0.1827),
-            }
-        ),
-        "neural": MappingProxyType(dict.fromkeys(PUBLISHED_LEVELS, (0.0022, 0.1976))),
-    }
-)
+PUBLISHED_BANDS: Mapping[str, Mapping[float, tuple[float, float]]] = {
+    "linear": {**dict.fromkeys(PUBLISHED_LEVELS, (0.0022, 0.1976)), 0.95: (0.0083, 0.1827)},
+    "neural": dict.fromkeys(PUBLISHED_LEVELS, (0.0022, 0.1976)),
+}
 
 
 @dataclass(frozen=True)
@@ -100,43 +89,23 @@ class StoreModel:
         return tuple(effect for levels in self.factors for _, effect in levels[1:])
 
 
+_CATEGORIES = (
+    *("BREAD/BAKERY", "DAIRY", "DELI", "EGGS", "MEATS"),
+    *("POULTRY", "PREPARED FOODS", "PRODUCE", "SEAFOOD"),
+)
+_BY_CATEGORY = (0.0, 192.23, 151.66, -57.30, 51.56, 55.42, -76.14, 130.65, -106.29)
+_BY_WEEKDAY = (0.0, -3.64, -25.41, -29.90, -32.75, 21.15, 38.13)
+_BY_MONTH = (
+    *(0.0, -3.46, 1.57, 11.94, 7.88, -1.58),
+    *(-13.21, -11.90, 1.96, -1.67, -3.48, 20.03),
+)
+
 #: Table LRstore10, and the σ of §Data.
 PUBLISHED_STORE = StoreModel(
     intercept=113.40,
-    categories=(
-        ("BREAD/BAKERY", 0.0),
-        ("DAIRY", 192.23),
-        ("DELI", 151.66),
-        ("EGGS", -57.30),
-        ("MEATS", 51.56),
-        ("POULTRY", 55.42),
-        ("PREPARED FOODS", -76.14),
-        ("PRODUCE", 130.65),
-        ("SEAFOOD", -106.29),
-    ),
-    weekdays=(
-        ("Monday", 0.0),
-        ("Tuesday", -3.64),
-        ("Wednesday", -25.41),
-        ("Thursday", -29.90),
-        ("Friday", -32.75),
-        ("Saturday", 21.15),
-        ("Sunday", 38.13),
-    ),
-    months=(
-        ("January", 0.0),
-        ("February", -3.46),
-        ("March", 1.57),
-        ("April", 11.94),
-        ("May", 7.88),
-        ("June", -1.58),
-        ("July", -13.21),
-        ("August", -11.90),
-        ("September", 1.96),
-        ("October", -1.67),
-        ("November", -3.48),
-        ("December", 20.03),
-    ),
+    categories=tuple(zip(_CATEGORIES, _BY_CATEGORY, strict=True)),
+    weekdays=tuple(zip(WEEKDAYS, _BY_WEEKDAY, strict=True)),
+    months=tuple(zip(MONTHS, _BY_MONTH, strict=True)),
     deviation=46.57,
     name="store 10 as published",
 )

@@ -40,7 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.arrays import Array, Band, Numbers
-from unmet.costs import Cost, HingeCost, JumpCost, PiecewiseLinearCost, SquaredError
+from unmet.costs import Cost, HingeCost, PiecewiseLinearCost, SquaredError
+from unmet.costs.replacement import JumpCost
 from unmet.rows import Rows
 
 Floats: TypeAlias = NDArray[Any]

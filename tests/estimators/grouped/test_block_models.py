@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 
 from unmet import Band, BoostedDecision, LatentBand, LinearDecision, Newsvendor, SquaredError
@@ -91,21 +90,6 @@ def test_a_rule_learns_from_a_sample_and_gives_each_block_its_band():
     band = seeing.band_rule_.band(X, cost=cost, observation=sales)
     exact = LinearDecision(cost, band).fit(X, sales)
     assert seeing.solution_.objective == pytest.approx(exact.solution_.objective, rel=1e-8)
-
-
-@pytest.mark.usefixtures("small_memory")
-def test_memory_maps_sparse_rows_and_whole_numbers(tmp_path):
-    X, s, _ = data()
-    X = np.round(X)
-    np.save(tmp_path / "x.npy", X)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    cost = Newsvendor(underage=1, overage=3)
-    first, *others = (
-        LinearDecision(cost).fit(ArrayBlocks(each, s))
-        for each in (X, mapped, X.astype(np.int32), sparse.csc_array(X))
-    )
-    for other in others:
-        np.testing.assert_array_equal(other.coef_, first.coef_)
 
 
 @pytest.mark.parametrize(

@@ -46,19 +46,16 @@ def best():
 
 
 @pytest.mark.usefixtures("cluster", "small_memory")
-@pytest.mark.parametrize("persisted", [False, True])
-def test_arrays_on_a_cluster(persisted):
+def test_arrays_on_a_cluster():
     X, s = data()
     rows, seen = da.from_array(X, chunks=(2500, 2)), da.from_array(s, chunks=3500)
-    if persisted:
-        rows, seen = rows.persist(), seen.persist()
+    rows, seen = rows.persist(), seen.persist()
     model = LinearDecision(MODEL.cost, MODEL.band).fit(DaskBlocks(rows, seen))
     assert objective(model, X, s) == pytest.approx(best(), rel=1e-8)
     assert model.solution_.gap <= 1e-9 * model.solution_.objective
     assert model.solution_.passes <= 5
-    if persisted:
-        again = LinearDecision(MODEL.cost, MODEL.band).fit(DaskBlocks(rows, seen))
-        np.testing.assert_array_equal(model.coef_, again.coef_)
+    again = LinearDecision(MODEL.cost, MODEL.band).fit(DaskBlocks(rows, seen))
+    np.testing.assert_array_equal(model.coef_, again.coef_)
 
 
 def frame():
@@ -79,10 +76,8 @@ def test_data_frames_on_a_cluster():
 
 
 def source_of(kind, X, s, folder):
-    """Rows from a frame in memory, from files or from arrays, as one would bring them."""
-    names, rows = list("abcdef"), len(X) // 8
-    if kind == "from_array":
-        return DaskBlocks(da.from_array(X, chunks=(rows, 6)), da.from_array(s, chunks=rows))
+    """Rows from a frame in memory or from files, as one would bring them."""
+    names = list("abcdef")
     table = dd.from_pandas(pd.DataFrame(X, columns=names).assign(sales=s), npartitions=8)
     if kind == "read_parquet":
         table.to_parquet(folder, write_index=False)
@@ -96,9 +91,7 @@ def source_of(kind, X, s, folder):
     ("kind", "n_rows"),
     [
         ("from_pandas", 80_000),
-        pytest.param("from_pandas", 400_000, marks=pytest.mark.slow),
         pytest.param("read_parquet", 400_000, marks=pytest.mark.slow),
-        pytest.param("from_array", 400_000, marks=pytest.mark.slow),
     ],
 )
 def test_coefficients_are_those_of_rows_in_memory(kind, n_rows, tmp_path, monkeypatch):

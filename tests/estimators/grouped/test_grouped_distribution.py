@@ -2,15 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import optimize, stats
 
-import unmet
 from unmet import DistributionDecision, GroupedDecision, LinearDecision, Newsvendor, SquaredError
 from unmet.censoring.panel import PanelDistribution
 from unmet.errors import InvalidInput, Unsupported
-from unmet.planning.plan_options import plan_from_options
 from unmet.rows import Rows
 
 COST = Newsvendor(underage=4, overage=1)
@@ -112,23 +108,6 @@ def test_groups_never_seen_get_the_common_distribution(fitted):
     assert decided[1] / decided[0] == pytest.approx(np.exp(0.4), rel=0.15)
 
 
-@given(st.lists(st.floats(0.02, 0.99), min_size=2, max_size=6))
-@settings(max_examples=25, deadline=None)
-def test_quantiles_rise(fitted, shop, levels):
-    X, group = shop[0][:50, 1:], shop[0][:50, 0].astype(int)
-    each = [fitted._distribution.of(X, group).truth(at) for at in sorted(levels)]
-    assert (np.diff(each, axis=0) >= -1e-9).all()
-
-
-@given(st.floats(0.01, 300.0))
-@settings(max_examples=3, deadline=None)
-def test_decisions_scale_with_sales(factor):
-    table, sales, sold_out, *_ = panel(8, 15)
-    one = distribution().fit(table, sales, censored=sold_out).predict(table)
-    other = distribution().fit(table, factor * sales, censored=sold_out).predict(table)
-    assert other == pytest.approx(factor * one, rel=1e-4)
-
-
 def test_weights_are_repetitions():
     generator = np.random.default_rng(3)
     X, group = generator.normal(size=(60, 2)), np.repeat(np.arange(4), 15)
@@ -161,14 +140,6 @@ def test_stock_and_missing_flags(shop):
     assert "counted" in str(told.diagnosis_) or told.diagnosis_.share_is_seen
 
 
-def test_saves_and_loads(fitted, shop, tmp_path):
-    pytest.importorskip("skops")
-    table = shop[0]
-    loaded = unmet.load(fitted.save(tmp_path / "panel.unmet"))
-    assert loaded.predict(table).tobytes() == fitted.predict(table).tobytes()
-    assert loaded.decide(table, step=7).tobytes() == fitted.decide(table, step=7).tobytes()
-
-
 @pytest.mark.parametrize(
     ("model", "known", "words"),
     [
@@ -184,26 +155,3 @@ def test_what_does_not_fit_together(model, known, words, shop):
     table, sales, sold_out, *_ = shop
     with pytest.raises((Unsupported, InvalidInput), match=words):
         model.fit(table, sales, **({"censored": sold_out} if known else {}))
-
-
-def test_a_plan_with_groups_and_flags_shares_one_distribution(shop, fitted):
-    pl = pytest.importorskip("polars")
-    table, sales, sold_out, *_ = shop
-    frame = pl.DataFrame(
-        {
-            "item": [f"item {each:.0f}" for each in table[:, 0]],
-            "price": table[:, 1],
-            "warmth": table[:, 2],
-            "sales": sales,
-            "out": sold_out,
-        }
-    )
-    words = {"observed": "sales", "features": ["price", "warmth"], "underage": 4, "overage": 1}
-    plan = plan_from_options(**words, by=["item"], censored_column="out").fit(frame)
-    assert plan.model_name == "distribution"
-    assert "one for all groups of item" in plan.choice_.why
-    decided = plan.decide(frame, None)
-    assert decided.decision == pytest.approx(fitted.predict(table), rel=1e-6)
-    assert decided.ignoring.mean() < decided.decision.mean()
-    silent = plan_from_options(**words, by=["item"]).fit(frame)
-    assert (silent.model_name, silent.choice_) == ("linear", None)

@@ -92,17 +92,6 @@ def test_small_groups_and_unseen_ones_have_the_pooled_decision():
     assert not model.failures_
 
 
-def test_processes_do_not_change_the_answer():
-    X, y, _ = panel(groups=110, n=14, p=2)
-    one, two = (
-        GroupedDecision(LinearDecision(COST), [0, 1], n_jobs=jobs, random_state=5).fit(X, y)
-        for jobs in (None, 2)
-    )
-    assert one.shrink_ == two.shrink_
-    assert np.array_equal(one.coef_, two.coef_)
-    assert np.array_equal(one.predict(X), two.predict(X))
-
-
 def test_a_failure_is_kept_by_group_and_the_pooled_model_decides(monkeypatch):
     X, y, code = panel()
     solve = LinearMethod.train

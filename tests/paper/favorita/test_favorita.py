@@ -23,7 +23,7 @@ from paper.favorita import (
 )
 from paper.published import COEFFICIENTS, DESCRIPTIVE, STORES
 from unmet.errors import InvalidInput
-from unmet.simulate import PUBLISHED_STORE, store10
+from unmet.simulate.store10 import PUBLISHED_STORE, store10
 
 HEADER = "id,date,store_nbr,family,sales,onpromotion"
 LINE = "0,2016-01-02,10,DAIRY,301.5,0"

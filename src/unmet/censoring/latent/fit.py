@@ -87,7 +87,7 @@ def fit_censoring(
     seed = _seed(random_state)
     notes: list[str] = []
     sample = rows.counted().settled()
-    check_sizes(sample, "a latent model")
+    check_sizes(sample)
     sample, found_rule = _with_order_rule(usable(sample, notes), order_rule, seed, notes)
     known = sample
     if sample.censored is not None:

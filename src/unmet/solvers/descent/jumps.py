@@ -12,8 +12,7 @@ from scipy.optimize import minimize
 
 from unmet.arrays import Array, Features
 from unmet.costs import Newsvendor
-from unmet.costs.jump import JumpCost
-from unmet.costs.replacement import AgeReplacement, PreventiveReplacement
+from unmet.costs.replacement import AgeReplacement, JumpCost, PreventiveReplacement
 from unmet.errors import SolverFailure, Unsupported
 from unmet.rows import Rows
 from unmet.solvers.exact.solve import solve_exact

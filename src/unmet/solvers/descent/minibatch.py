@@ -147,16 +147,6 @@ def _diverged() -> SolverFailure:
 # --- Mini-batch gradient descent as published (eq. LR-updateRule), with all of its options.
 
 
-@dataclass(frozen=True)
-class DescentState:
-    """Where descent stands between calls of `one_epoch`; parameters in the user's units."""
-
-    coefficients: Array
-    intercept: float
-    units: Units
-    epochs: int = 0
-
-
 def solve_minibatch(
     rows: Rows,
     *,
@@ -232,50 +222,6 @@ def solve_minibatch(
         passes=1.0,
         method="mini-batch",
     )
-
-
-def one_epoch(
-    rows: Rows,
-    weight: Array | None = None,
-    *,
-    state: DescentState | None = None,
-    ridge: ArrayLike | None = None,
-    fit_intercept: bool = True,
-    options: MiniBatchOptions | None = None,
-) -> DescentState:
-    """Go once through the given rows, from ``state`` or from the beginning; for ``partial_fit``.
-
-    No rows are held out. The first call fixes the units by its rows, the state carries them on.
-
-    Parameters
-    ----------
-    rows, ridge, fit_intercept, options
-        As in `solve_minibatch`.
-    weight : ndarray of shape (n_rows,), optional
-        Used as it is, so that it means the same in every call.
-    state : DescentState, optional
-        What the previous call returned.
-
-    Returns
-    -------
-    DescentState
-    """
-    options = options or MiniBatchOptions()
-    weight = np.ones(rows.n_rows) if weight is None else weight
-    n_features = rows.features.shape[1]
-    units = choose_units(rows, weight, fit_intercept) if options.scale_observation else Units()
-    if state is not None:
-        units = state.units
-    start = None if state is None else (state.coefficients, state.intercept)
-    parameters = _begin(start, units, n_features, fit_intercept)
-    penalty = _penalty(ridge, units, options, n_features)
-    done = 0 if state is None else state.epochs
-    seed = options.random_state
-    if isinstance(seed, int | np.integer):  # must not give every call the same order of rows
-        seed = RandomState([int(seed), done])
-    descent = _Descent(rows, weight, units, penalty, fit_intercept, options)
-    descent.epoch(parameters, check_random_state(seed))
-    return DescentState(*_restore(parameters, units, fit_intercept), units, done + 1)
 
 
 class _Descent:
