@@ -54,9 +54,9 @@ def test_right_limits_are_flags_bit_for_bit():
     assert bands[0] == bands[1]
 
 
-@pytest.mark.parametrize("family", ["normal", "lognormal", "gumbel"])
+@pytest.mark.parametrize("family", ["lognormal", "gumbel"])
 def test_prices_are_recovered_from_answers_alone(family):
-    part = pricing(family, policy="personal", seed=11, n=2000).train
+    part = pricing(family, policy="personal", seed=11, n=1500).train
     found = fitted(part, families=["normal", "gumbel", "lognormal"])
     truth = part.optimum(LEVEL)
     spread = float(part.deviation.mean())
@@ -153,10 +153,10 @@ def test_every_cost_and_model_goes_to_the_target(offers):
 
 def test_trees_stand_for_the_features_where_buyers_bend():
     generator = np.random.default_rng(8)
-    X = generator.uniform(-1, 1, size=(2500, 3))
+    X = generator.uniform(-1, 1, size=(1500, 3))
     middle = 100 + 25 * np.sin(3 * X[:, 0]) + 12 * np.abs(X[:, 1])
-    truth = middle + generator.normal(scale=15, size=2500)
-    price = 95 * generator.uniform(0.6, 1.5, size=2500)
+    truth = middle + generator.normal(scale=15, size=1500)
+    price = 95 * generator.uniform(0.6, 1.5, size=1500)
     limits = Limits.offers(price, truth >= price)
     best = middle + 15 * 0.6745
     off = {}

@@ -36,7 +36,7 @@ def test_sure_flags_are_left_as_they_are():
 
 
 def test_probabilities_are_worth_more_than_nothing_and_less_than_flags():
-    lab = censoring_lab("normal", n=1500, seed=3)
+    lab = censoring_lab("normal", n=800, seed=3)
     train, test = lab.train, lab.test
     # a reader that is right four times in five, and says so
     right = np.random.default_rng(1).random(train.sales.size) < 0.8

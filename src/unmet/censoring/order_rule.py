@@ -151,18 +151,16 @@ def read_rules(rules: Any) -> Sequence[OrderRule]:
     """Rules to try: "auto", or rules and names of rules."""
     if isinstance(rules, str) and rules == "auto":
         return DEFAULT_RULES
-    if isinstance(rules, str) or not isinstance(rules, Iterable):
-        raise InvalidInput(f'rules must be "auto" or a list of rules, got {rules!r:.60}.')
     known = {rule.name: rule for rule in DEFAULT_RULES}
-    chosen: list[Any] = [known.get(rule, rule) if isinstance(rule, str) else rule for rule in rules]
-    wrong = [rule for rule in chosen if not isinstance(rule, OrderRule)]
-    if wrong:
-        raise InvalidInput(
-            "rules must hold OrderRule or names such as "
-            f"'mean of the last 4 same weekdays', got {wrong[0]!r:.60}."
-        )
-    if not chosen:
-        raise InvalidInput("rules must hold at least one rule, got none.")
+    listed = isinstance(rules, Iterable) and not isinstance(rules, str)
+    chosen = (
+        [known.get(each, each) if isinstance(each, str) else each for each in rules]
+        if listed
+        else []
+    )
+    if not listed or not chosen or not all(isinstance(each, OrderRule) for each in chosen):
+        allowed = '"auto" or a list of OrderRule and names such as "mean of the last 7 days"'
+        raise refusal("rules", allowed, rules)
     return chosen
 
 
@@ -645,17 +643,14 @@ def read_lots(lots: Any, s: Array) -> tuple[float, tuple[Rounding, ...]]:
     """
     positive = s[s > 0]
     unit = _unit(positive)
-    if isinstance(lots, str) or lots is None:
-        if lots != "auto":
-            raise InvalidInput(f'lots must be "auto" or positive numbers, got {lots!r:.40}.')
+    if isinstance(lots, str) and lots == "auto":
         sizes = _lots_in_use(positive, unit)
     else:
-        sizes = read_array("lots", list(lots if isinstance(lots, Iterable) else [lots])).tolist()
+        named = isinstance(lots, Iterable) and not isinstance(lots, str)
+        sizes = read_array("lots", list(lots)).tolist() if named else []
         if not sizes or min(sizes) < 0:
-            raise InvalidInput(
-                "lots must be positive numbers, or 0 for orders that are not rounded, got "
-                f"{min(sizes, default='none')}."
-            )
+            allowed = '"auto" or positive numbers, or 0 for orders that are not rounded'
+            raise refusal("lots", allowed, lots)
     ways = [Rounding(lot, way) for lot in sizes if lot for way in ("up", "nearest", "down")]
     return unit, (*ways, *([Rounding(0.0, "none")] if 0.0 in sizes else []))
 

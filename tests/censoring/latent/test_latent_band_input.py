@@ -41,13 +41,6 @@ def test_a_range_with_its_ends_crossed():
     refuses(r"low <= high, got \(0\.5, 0\.2\)\.", LatentBand(sellout_rate=(0.5, 0.2)))
 
 
-def test_flags_of_the_wrong_length():
-    refuses(
-        "censored must have one entry per row of X, got 79 for 80 rows",
-        censored=np.zeros(N_ROWS - 1, dtype=bool),
-    )
-
-
 def test_flags_that_are_none():
     refuses(
         "censored must be True, False, a probability between 0 and 1, or missing, got 2 in row 0",
@@ -123,9 +116,7 @@ def test_max_rows_that_is_no_number_of_rows(most):
 
 @pytest.mark.parametrize("location", ["tree", 3.0, COST])
 def test_a_location_that_cannot_predict(location):
-    refuses(
-        "location must be a scikit-learn regressor that can learn", LatentBand(location=location)
-    )
+    refuses("location must be a scikit-learn regressor", LatentBand(location=location))
 
 
 QUICK = {"families": ["normal", "logistic"], "random_state": 0}
@@ -138,14 +129,6 @@ def test_stock_may_be_below_by_rounding():
     by_flag = LatentBand(**QUICK).fit(COST, FEATURES, SALES, censored=flags)
     np.testing.assert_array_equal(by_stock.band(FEATURES).high, by_flag.band(FEATURES).high)
     assert by_stock.share_censored_ == pytest.approx(flags.mean())
-
-
-@pytest.mark.parametrize("missing", [[None] * N_ROWS, np.full(N_ROWS, np.nan)])
-def test_flags_and_stock_that_are_all_missing_say_nothing(missing):
-    expected = LatentBand(**QUICK).fit(COST, FEATURES, SALES)
-    for known in ({"censored": missing}, {"stock": missing}):
-        found = LatentBand(**QUICK).fit(COST, FEATURES, SALES, **known)
-        np.testing.assert_array_equal(found.band(FEATURES).high, expected.band(FEATURES).high)
 
 
 def test_rows_without_weight_do_not_count():
@@ -165,10 +148,8 @@ def test_a_band_of_other_columns_is_refused():
         rule.band_at(FEATURES, 1.2)
 
 
-@pytest.mark.parametrize("lattice", [1.0, 0.0])
-def test_a_rate_near_one_says_what_it_cannot_tell(lattice):
-    sales = np.round(SALES) if lattice else SALES
-    rule = LatentBand(sellout_rate=0.98, random_state=0).fit(COST, FEATURES, sales)
+def test_a_rate_near_one_says_what_it_cannot_tell():
+    rule = LatentBand(sellout_rate=0.98, random_state=0).fit(COST, FEATURES, SALES)
     assert np.isfinite(rule.band(FEATURES).high).all()
     notes = rule.diagnosis_.notes
     assert any("observations say nothing of quantiles of the truth above" in note for note in notes)

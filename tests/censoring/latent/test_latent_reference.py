@@ -118,7 +118,7 @@ def test_known_flags_agree_with_lifelines(name, family):
     assert fitted.rows.sum() == pytest.approx(prediction["log_likelihood"], abs=1e-4)
 
 
-@pytest.mark.parametrize("family", ["normal", "lognormal", "weibull", "gumbel"])
+@pytest.mark.parametrize("family", ["weibull", "gumbel"])
 def test_the_rule_itself_finds_that_explanation(family):
     """Through the front door: the same censored regression where slopes are not shrunk."""
     prediction = read("survreg_fits.json")["fits"]["lung"][family]
@@ -134,19 +134,3 @@ def test_the_rule_itself_finds_that_explanation(family):
     assert fitted.rows.sum() < free.rows.sum()  # slopes are shrunk
     assert rule.share_censored_ == pytest.approx(censored.mean())
     close(raw(free, rule.model_.basis, features), prediction, prediction["scale"])
-
-
-def test_stock_says_the_same_as_flags():
-    features, time, censored = table_of("lung")
-    stock = np.where(censored, time, time + 1.0)
-    by_flag = LatentBand(families="weibull", random_state=0)
-    by_stock = LatentBand(families="weibull", random_state=0)
-    by_flag.fit(COST, features, time, censored=censored)
-    by_stock.fit(COST, features, time, stock=stock)
-    np.testing.assert_array_equal(by_flag.band(features).high, by_stock.band(features).high)
-
-
-def test_the_data_carry_their_notice():
-    notice = read("censored_times.json")["notice"]
-    assert "MIT License" in notice
-    assert set(read("censored_times.json")["sources"]) == {"rossi", "lung"}

@@ -24,8 +24,8 @@ from unmet.censoring.latent.families import NORMAL, ratio
 from unmet.censoring.latent.likelihood import Problem, ScaleName, maximise, row_likelihood
 from unmet.censoring.latent.observed import Observed
 from unmet.censoring.latent.selection import WORTH, behind, first_start
-from unmet.errors import InvalidInput
 from unmet.rows import Rows
+from unmet.validation import refusal
 
 Folds: TypeAlias = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 """Rows to learn from, and rows held out; every row is held out once."""
@@ -318,16 +318,12 @@ def _given(sample: Rows, regressor: Any, seed: int) -> Location:
     """Fit a copy on all rows; the training rows get predictions of fits that had not seen them."""
     from sklearn.model_selection import KFold, cross_val_predict
 
+    if not (hasattr(regressor, "fit") and hasattr(regressor, "predict")):
+        allowed = "a scikit-learn regressor, 'auto', 'trees' or None"
+        raise refusal("location", allowed, regressor)
     folds = KFold(5, shuffle=True, random_state=seed)
-    try:
-        found = cross_val_predict(clone(regressor), sample.features, sample.observation, cv=folds)
-        fitted = clone(regressor).fit(sample.features, sample.observation)
-    except (TypeError, AttributeError, ValueError) as error:
-        why = " ".join(str(error).split())[:120].replace(". ", ": ")
-        raise InvalidInput(
-            "location must be a scikit-learn regressor that can learn from these rows, 'auto', "
-            f"'trees' or None, got {regressor!r}: {why}."
-        ) from error
+    found = cross_val_predict(clone(regressor), sample.features, sample.observation, cv=folds)
+    fitted = clone(regressor).fit(sample.features, sample.observation)
     return Location([fitted], [np.asarray(found, dtype=float)])
 
 
