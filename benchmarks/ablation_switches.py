@@ -174,7 +174,6 @@ def censoring() -> list[Switch]:
         ("scale that varies, in the stack", {f"{tuned}:_varying_scale": gives(None)}, 22),
     ]
     nothing = [
-        ("misfit", {f"{tuned}:misfit": gives(False)}, 3),
         ("any smooth distribution (sharper)", {f"{tuned}:sharper": gives(True)}, 0),
         ("order plane", {f"{tuned}:find_order_plane": gives(None)}, 82),
         (
@@ -206,13 +205,12 @@ def censoring() -> list[Switch]:
     dates = [("order rule", {f"{tuned}:_with_order_rule": no_rule}, 371)]
     bends = [
         ("trees that stand for the features", {f"{tuned}:looks_for_bends": gives(False)}, 188),
-        ("ties of rows with the same features", {f"{tuned}:find_ties": gives(None)}, 54),
     ]
     found = [Switch(name, "flags or a rate", KNOWN, *rest) for name, *rest in stack]
     found += [Switch(name, "nothing known", NOTHING, *rest) for name, *rest in nothing]
     found += [
         Switch(f"{name}, false alarms", "false alarms", FALSE_ALARMS, *rest)
-        for name, *rest in nothing[:2]
+        for name, *rest in nothing[:1]
     ]
     found += [Switch(name, "dates known", ("dates",), *rest) for name, *rest in dates]
     found += [Switch(name, "demand that bends", ("bends",), *rest) for name, *rest in bends]
