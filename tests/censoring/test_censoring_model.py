@@ -108,8 +108,8 @@ def flagged():
 
 def test_a_latent_model_keeps_the_contract(flagged):
     rows, demand = flagged
-    model = fit_censoring(rows, random_state=0)
-    rule = LatentBand(random_state=0).fit(
+    model = fit_censoring(rows, families="normal", random_state=0)
+    rule = LatentBand(families="normal", random_state=0).fit(
         COST, rows.features, rows.observation, censored=rows.censored
     )
     drawn, hidden = model.sample(rows, 40, 0), rows.censored == 1

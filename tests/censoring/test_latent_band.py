@@ -75,7 +75,7 @@ def test_uncensored_data_are_left_alone():
 
 
 def test_noisy_orders_are_not_overrated():
-    lab = censoring_lab("normal", orders="noisy", noise=0.3, share=0.5, n=2000, seed=3)
+    lab = censoring_lab("normal", orders="noisy", noise=0.3, share=0.5, n=1500, seed=3)
     models = _fit_all(lab, _rule())
     assert models[0].diagnosis_.share_censored > 0.1
     assert _closed(lab, models, LEVELS).min() > 0.3
@@ -87,10 +87,10 @@ def test_noisy_orders_are_not_overrated():
 def small():
     """Few rows and features, so that a race takes a fraction of a second."""
     generator = np.random.default_rng(7)
-    features = generator.uniform(size=(500, 2))
+    features = generator.uniform(size=(300, 2))
     location = 50 + features @ [30.0, -20.0]
-    demand = location + generator.normal(scale=8, size=500)
-    order = location + generator.normal(2.0, 4.0, size=500)
+    demand = location + generator.normal(scale=8, size=300)
+    order = location + generator.normal(2.0, 4.0, size=300)
     return features, np.minimum(demand, order), demand, order
 
 
@@ -198,16 +198,16 @@ def test_a_large_table_is_sampled_and_says_so(small):
     features, sales, _, _ = small
     rule = _rule(max_rows=200, sellout_rate=0.4).fit(Newsvendor(7, 3), features, sales)
     assert rule.diagnosis_.n_rows == 200
-    assert any("sample of 200 of 500 rows" in note for note in rule.diagnosis_.notes)
-    assert rule.band(features).low.shape == (500,)
+    assert any("sample of 200 of 300 rows" in note for note in rule.diagnosis_.notes)
+    assert rule.band(features).low.shape == (300,)
 
 
 def test_weights_count_rows(small):
     features, sales, _, _ = small
-    weight = np.ones(500)
-    weight[250:] = 0
+    weight = np.ones(300)
+    weight[150:] = 0
     cost = Newsvendor(7, 3)
-    kept = _rule(sellout_rate=0.4).fit(cost, features[:250], sales[:250])
+    kept = _rule(sellout_rate=0.4).fit(cost, features[:150], sales[:150])
     weighted = _rule(sellout_rate=0.4).fit(cost, features, sales, sample_weight=weight)
     np.testing.assert_allclose(
         weighted.band(features).low, kept.band(features).low, rtol=1e-6, atol=1e-9

@@ -275,7 +275,7 @@ def test_a_range_of_rates_says_where_to_look(vague):
 
 
 def test_nothing_changes_where_the_data_can_tell():
-    rows = censoring_lab("normal", orders="noisy", share=0.4, n=1500, seed=2).train
+    rows = censoring_lab("normal", orders="noisy", share=0.4, n=2400, seed=2).train
     bands, found = [], []
     for when_unidentified in ("least_censoring", "minimax_regret", "expected_cost"):
         rule = LatentBand(families="normal", when_unidentified=when_unidentified, random_state=0)

@@ -98,12 +98,6 @@ def fit_censoring(
             known = sample.take(np.flatnonzero(told))
     left_out, used = 1.0 - known.n_rows / sample.n_rows, _sampled(known, max_rows, seed, notes)
     unknown = used.limits is None and not used.all_known
-    if rate is not None and unknown and rate.high > 1.0 - 1.0 / used.n_rows + 1e-9:
-        raise InvalidInput(
-            f"sellout_rate must leave at least one of {used.n_rows:,} rows that did not sell out, "
-            f"so at most {1.0 - 1.0 / used.n_rows:.6g}, got {rate.high:g}: if all sold out, "
-            "nothing is known of the truth but a lower bound."
-        )
     tried = read_families(families, Observed.of(used))
     order_plane = find_believed_plane(used, rate, notes) if unknown else None
     if rate is not None and rate.high == 0.0:
