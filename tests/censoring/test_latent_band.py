@@ -95,7 +95,9 @@ def small():
 
 
 def _rule(**parameters):
-    return LatentBand(families=("normal", "logistic"), random_state=0, **parameters)
+    """Few candidates, so that fits are quick."""
+    few = {"orders": "noisy"} if "sellout_rate" in parameters else {}
+    return LatentBand(families=("normal", "logistic"), random_state=0, **few, **parameters)
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +190,7 @@ def test_boosted_trees_may_stand_for_the_features():
     demand = location + generator.normal(scale=4, size=500)
     sales = np.minimum(demand, location)
     trees = GradientBoostingRegressor(n_estimators=40, random_state=0)
-    rule = LatentBand(0.5, families="normal", location=trees, random_state=0)
+    rule = LatentBand(0.5, "normal", "noisy", location=trees, random_state=0)
     shift = rule.fit(Newsvendor(17, 3), features, sales).diagnosis_.shift
     # the α-quantile stands 4.1 above the level on which half of the observations are at_mass up
     assert 2.0 < shift < 6.5
@@ -216,7 +218,7 @@ def test_weights_count_rows(small):
 
 def test_prices_and_squared_errors_work_too(small):
     features, sales, demand, _ = small
-    rule = LatentBand(0.4, families="normal", random_state=0)
+    rule = LatentBand(0.4, families="normal", orders="noisy", random_state=0)
     pricing = LinearDecision(CustomPricing(17, 3), band=rule)
     newsvendor = LinearDecision(Newsvendor(17, 3), band=rule)
     np.testing.assert_allclose(

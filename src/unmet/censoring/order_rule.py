@@ -552,7 +552,7 @@ class Histories:
 
 
 def _read_days(column: NDArray[Any]) -> Places:
-    """Day numbers; a time of day is dropped, in the zone it is written in."""
+    """Day numbers; a time of day is dropped."""
     if column.dtype.kind == "O" and all(isinstance(entry, Real) for entry in column):
         column = column.astype(np.float64)
     whole = np.ones(column.size, dtype=np.bool_)

@@ -11,17 +11,6 @@ COST = Newsvendor(17, 3)
 N_ROWS = 200
 
 
-def test_a_hidden_category_is_left_alone():
-    generator = np.random.default_rng(1)
-    features = generator.uniform(size=(N_ROWS, 3))
-    location = 50 + features @ [20.0, -10.0, 5.0]
-    category = generator.choice([-20.0, 0.0, 8.0], N_ROWS)
-    seen = location + category + 3 * generator.normal(size=N_ROWS)
-    rule = LatentBand(random_state=0).fit(COST, features, seen)
-    assert rule.diagnosis_.share_censored == 0.0
-    assert rule.diagnosis_.identified == "no"
-
-
 def test_small_counts_are_judged_by_probabilities():
     generator, mean = np.random.default_rng(5), 0.5
     features = generator.uniform(size=(N_ROWS, 2))
@@ -56,7 +45,7 @@ def test_each_cost_of_a_path_has_its_own_diagnosis():
     features = generator.uniform(size=(150, 2))
     seen = 50 + 5 * generator.normal(size=150)
     costs = [Newsvendor.at_level(level) for level in (0.55, 0.95)]
-    rule = LatentBand(0.4, families="normal", random_state=0)
+    rule = LatentBand(0.4, families="normal", orders="noisy", random_state=0)
     low, high = LinearDecision(band=rule).fit_path(features, seen, costs=costs)
     alone = LinearDecision(costs[1], band=rule).fit(features, seen)
     assert high.diagnosis_.shift == pytest.approx(alone.diagnosis_.shift)
