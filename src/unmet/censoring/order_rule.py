@@ -153,12 +153,9 @@ def read_rules(rules: Any) -> Sequence[OrderRule]:
         return DEFAULT_RULES
     known = {rule.name: rule for rule in DEFAULT_RULES}
     listed = isinstance(rules, Iterable) and not isinstance(rules, str)
-    chosen = (
-        [known.get(each, each) if isinstance(each, str) else each for each in rules]
-        if listed
-        else []
-    )
-    if not listed or not chosen or not all(isinstance(each, OrderRule) for each in chosen):
+    chosen: list[Any] = list(rules) if listed else []
+    chosen = [known.get(each, each) if isinstance(each, str) else each for each in chosen]
+    if not chosen or not all(isinstance(each, OrderRule) for each in chosen):
         allowed = '"auto" or a list of OrderRule and names such as "mean of the last 7 days"'
         raise refusal("rules", allowed, rules)
     return chosen
