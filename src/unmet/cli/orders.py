@@ -106,6 +106,7 @@ _WRITTEN: Named = {
     "output": (Path, Path("orders.csv"), "Where to write the orders: CSV, Excel or Parquet."),
     "future": file("Table of what is known of coming days: date, series, prices, …"),
     "save": file("Keep the plan here, for unmet monitor and unmet.load."),
+    "force": flag("Write orders although the table or the orders cannot be right."),
     **FILES,
 }
 _MODEL: Named = {
@@ -373,7 +374,7 @@ def _order(
         if hours is not None:
             said = (*said, *hours.notes)
             given["hours"] = told(hours, step_done)
-        planned.fit(sales, **given, progress=step_done)
+        planned.fit(sales, **given, force=words["force"], progress=step_done)
     orders = planned.orders()
 
     def write(made: polars.DataFrame, path: Path) -> Path:

@@ -48,7 +48,7 @@ from unmet.planning.stockouts import infer_stockouts
 from unmet.progress import Step, silent
 from unmet.rows import Rows
 from unmet.tables.dates import LENGTH, PERIODS
-from unmet.tables.forms import DUPLICATES, SalesTable, read_sales
+from unmet.tables.forms import DUPLICATES, SalesTable, read_sales, refuse_senseless
 from unmet.tables.panel import (
     GAPS,
     Panel,
@@ -275,6 +275,7 @@ class OrderPlan(BaseEstimator):
         on_order: Any = None,
         log: DecisionLog | None = None,
         hours: HourlyDemand | None = None,
+        force: bool = False,
         progress: Step | None = None,
     ) -> Self:
         """Learn from a table of pandas, polars or pyarrow, and order.
@@ -301,6 +302,8 @@ class OrderPlan(BaseEstimator):
         hours : HourlyDemand, optional
             What the hours of the till say of the same days, as `detect_stockouts` and `recover` of
             `unmet.censoring.hours` give it: how likely each sold out, and what it lost.
+        force : bool, default=False
+            Whether to plan although the table or the orders cannot be right.
         progress : callable, optional
             Is told how far the work is: ``progress(done, total, doing)``.
 
@@ -316,6 +319,9 @@ class OrderPlan(BaseEstimator):
         tell(0, 5, "reading the table")
         sales = self.read(table, future)
         rows, self.schema_ = sales.table, sales.schema
+        self._force = force
+        if not force:
+            refuse_senseless(sales)
         if log is not None:
             log.check(self.schema_.series)
         ahead = self.lead_time + self.horizon
@@ -958,7 +964,7 @@ class OrderPlan(BaseEstimator):
             hidden = np.maximum(whole - usual, 0.0)
         simpler = "take a simpler model (model='seasonal')"
         simpler = f"give more {self._unit}" if name == "seasonal" else simpler
-        for expected in (decided, usual + hidden):
+        for expected in () if self._force else (decided, usual + hidden):
             refuse_absurd(panel, series, expected, simpler)
         order = self._lots(decided, training)
         if panel.hidden is None and self.rate_ is None:
@@ -1057,7 +1063,8 @@ class OrderPlan(BaseEstimator):
         assert panel.planned is not None
         covered = (np.arange(ahead) < covers[:, None]) & panel.planned[:, None]
         series, period = np.nonzero(covered)
-        refuse_absurd(panel, series, expected[series, period], f"give more {self._unit}")
+        if not self._force:
+            refuse_absurd(panel, series, expected[series, period], f"give more {self._unit}")
         if self._closed.any():
             expected[self._closed] = 0.0
             self._notes_on_table += ("Days on which nothing is ever sold have no demand.",)

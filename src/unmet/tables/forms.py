@@ -8,6 +8,7 @@ in notes, with counts.
 from __future__ import annotations
 
 import datetime
+import os
 import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -497,6 +498,62 @@ def _add_up(
     if schema.gaps == "auto" and 50 * merged >= rows.height and not (written == 0).any():
         schema = replace(schema, gaps="zero")  # lines of what was sold: no line, nothing sold
     return found, schema, notes
+
+
+# --- Tables that no plan can be right for.
+
+
+def refuse_senseless(sales: SalesTable) -> None:
+    """Refuse a table of which no plan can be right: a column was taken for what it is not.
+
+    Raises
+    ------
+    InvalidInput
+        Where most series have fewer than three rows, there is a series for every three rows, most
+        series end years before the last date, or memory does not suffice.
+    """
+    import polars as pl
+
+    schema, rows = sales.schema, sales.table
+    dates, names = rows[schema.date], list(schema.series)
+    n_series, n_dates = sales.n_series, dates.n_unique()
+    why, advice = "", "name the columns that tell series apart (series=)"
+    if names and n_series >= 10 and n_dates >= 6:
+        counts = rows.group_by(names).agg(pl.len())["len"]
+        few = int((counts < 3).sum())
+        by = " and ".join(map(repr, names))
+        if 2 * few > n_series:
+            why = f"{few:,} of {n_series:,} series, by {by}, have fewer than three rows"
+        elif 3 * n_series > sales.n_rows:
+            why = f"{sales.n_rows:,} rows are {n_series:,} series, by {by}"
+    last = dates.to_numpy().max()
+    before = np.sort(dates.to_numpy()[dates.to_numpy() < last])[-1:]
+    if names:  # the last dates of series, the median of them
+        ends = rows.group_by(names).agg(pl.col(schema.date).max())[schema.date].sort().to_numpy()
+        before = ends[(n_series - 1) // 2 :][:1]
+    days = (last - before).astype("timedelta64[D]").astype(np.int64).sum()
+    if not why and days > 730 and schema.period != "year":
+        which = "most series end" if names else "the one before is"
+        why = f"the last date is {last}, but {which} {before[0]}"
+        advice = "correct or leave out rows with such dates"
+    n_periods = int(period_place(dates.min(), str(schema.period), last)) + 1
+    needed = 200.0 * n_series * n_periods
+    if not why and needed > (there := _free_memory()):
+        why = f"{n_series:,} series would need about {needed / 1e9:.1f} GB of {there / 1e9:.1f} GB"
+        advice = "give fewer series, or a shorter past"
+    if why:
+        raise InvalidInput(
+            f"A plan of this table cannot be right, because {why}: {advice}, or plan anyway "
+            "(force=True)."
+        )
+
+
+def _free_memory() -> float:
+    """Bytes that are free; infinite where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_AVPHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return np.inf
 
 
 def _looks_like_money(sales: polars.Series) -> bool:

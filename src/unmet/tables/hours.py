@@ -514,7 +514,7 @@ _TIMES = (
     *("time", "timestamp", "datetime", "sold_at", "created_at", "when"),
     *("zeit", "zeitpunkt", "zeitstempel", "uhrzeit"),
 )
-_QUANTITY = ("quantity", "qty", "units", "menge", "anzahl", "count", *NAMES["sales"])
+_QUANTITY = ("quantity", "qty", "units", "menge", "anzahl", "count", "sale", *NAMES["sales"])
 _RECEIPT = (
     *("receipt", "receipt_id", "basket", "transaction", "invoice", "ticket", "order_id"),
     *("bon", "beleg", "kassenbon"),

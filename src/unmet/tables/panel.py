@@ -294,7 +294,8 @@ def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) ->
     raise SolverFailure(
         f"Demand of a {panel.unit} must not be expected above {MAX_TIMES:g} times the "
         f"largest sales of the series{of}, which are {largest[who]:,.6g}{called}, got "
-        f"{expected[place]:,.6g}{more}, so no orders were made: {look}{advice}."
+        f"{expected[place]:,.6g}{more}, so no orders were made: {look}{advice}, "
+        "or plan anyway (force=True)."
     )
 
 
