@@ -396,7 +396,7 @@ def _closed_weekdays(observed: Array, period: str, n_coming: int) -> NDArray[np.
     """Weekdays on which a series, or all together, only ever had rows of 0.
 
     By chance that is unlikely: the share of zeros on the other weekdays, to the power of how often
-    the weekday was seen, is below 0.001.
+    the weekday was seen, is below 0.001 over the number of such tests.
     """
     n_series, n_days = observed.shape
     closed = np.zeros((n_series, n_days + n_coming), dtype=np.bool_)
@@ -415,7 +415,7 @@ def _closed_weekdays(observed: Array, period: str, n_coming: int) -> NDArray[np.
         )
         others = rows.sum(axis=1, keepdims=True) - rows
         share = (zeros.sum(axis=1, keepdims=True) - zeros + 0.5) / (others + 1.0)
-        never = (zeros == rows) & (rows >= 3) & (share**rows < 1e-3)
+        never = (zeros == rows) & (rows >= 3) & (share**rows < 1e-3 / rows.size)
         closed |= never[:, weekday]
     return closed
 
