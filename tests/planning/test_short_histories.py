@@ -60,7 +60,7 @@ def test_a_line_through_two_weeks_is_refused_and_nothing_is_written(tmp_path, mo
     table = poisson_sales(100, 14)
     with pytest.raises(SolverFailure, match=r"which are \d+ for item item \d{4}, got [\d,]+ \(and"):
         OrderPlan(model="linear").fit(table)
-    with pytest.raises(SolverFailure, match=r"made: take a simpler model \(model='seasonal'\)\.$"):
+    with pytest.raises(SolverFailure, match=r"made: take a simpler model \(model='seasonal'\), or"):
         OrderPlan(model="linear").fit(table)
     table.write_csv("sales.csv")
     result = CliRunner().invoke(app, ["plan", "sales.csv", "--model", "linear"])
