@@ -18,7 +18,6 @@ from unmet import (
     NeuralDecision,
     Newsvendor,
     PreventiveReplacement,
-    TieredCost,
 )
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators import DecisionExplainer
@@ -83,7 +82,7 @@ def test_contributions_of_trees_are_their_shapley_values():
 
 def test_parts_are_differences_of_models_that_anybody_can_train():
     X, sales, stock, _ = sold()
-    model = LinearDecision(Newsvendor(9, 1), band=LatentBand(random_state=0))
+    model = LinearDecision(Newsvendor(9, 1), band=LatentBand(families="normal", random_state=0))
     model.fit(X, sales, stock=stock)
     explainer = DecisionExplainer(model).fit(X, sales)
     parts = explainer.explain(X[:9], step=None, lower=None)
@@ -154,20 +153,16 @@ def test_parts_add_up(seed, underage, overage, low, width, step, lower, scale, p
 @pytest.mark.parametrize(
     "model",
     [
-        LinearDecision(Newsvendor(4, 1), band=LatentBand(0.3, random_state=0)),
+        LinearDecision(Newsvendor(4, 1), band=LatentBand(0.3, families="normal", random_state=0)),
         NeuralDecision(Newsvendor(4, 1), Band(2, 6), hidden_layer_sizes=(3,), random_state=0),
         BoostedDecision(
-            Newsvendor(4, 1), LatentBand(0.3, location=None, random_state=0), max_iter=8
+            Newsvendor(4, 1),
+            LatentBand(0.3, families="normal", location=None, random_state=0),
+            max_iter=8,
         ),
-        DistributionDecision(Newsvendor(4, 1), LatentBand(0.3, random_state=0)),
-        pytest.param(
-            DistributionDecision(
-                TieredCost((3, 9), 1, underage_breaks=5), LatentBand(0.3, random_state=0)
-            ),
-            marks=pytest.mark.slow,
-        ),
+        DistributionDecision(Newsvendor(4, 1), LatentBand(0.3, families="normal", random_state=0)),
     ],
-    ids=["line", "network", "trees", "distribution", "distribution with tiers"],
+    ids=["line", "network", "trees", "distribution"],
 )
 def test_all_models_add_up_and_can_be_saved(model, tmp_path):
     if isinstance(model, BoostedDecision):

@@ -77,11 +77,11 @@ def test_large_groups_come_to_their_own_tobit_models():
 
 
 def test_small_groups_borrow():
-    table, sales, sold_out, *_ = panel(60, 10)
-    coming, *_, best = panel(60, 10, rows_seed=1)
+    table, sales, sold_out, *_ = panel(30, 10)
+    coming, *_, best = panel(30, 10, rows_seed=1)
     fitted = distribution().fit(table, sales, censored=sold_out)
     alone = np.empty(sales.size)
-    for each in range(60):
+    for each in range(30):
         rows = table[:, 0] == each
         coefficients, sigma = tobit(table[rows, 1:], np.log(sales[rows]), sold_out[rows])
         line = coefficients[0] + coming[rows, 1:] @ coefficients[1:]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unmet import Band, GroupedDecision, LatentBand, LinearDecision, Newsvendor
+from unmet import Band, GroupedDecision, LinearDecision, Newsvendor
 from unmet.estimators import BoostedDecision
 from unmet.persistence import load, save
 
@@ -17,10 +17,9 @@ def rows(groups=30, n=12):
     "model",
     [
         LinearDecision(Newsvendor(3, 1), Band(0, 1)),
-        LinearDecision(Newsvendor(3, 1), LatentBand(families="normal", random_state=0)),
         BoostedDecision(Newsvendor(3, 1), max_iter=5, min_samples_leaf=3, random_state=0),
     ],
-    ids=["linear", "latent", "boosted"],
+    ids=["linear", "boosted"],
 )
 def test_one_file_holds_everything(tmp_path, model):
     X, y = rows(groups=4, n=60) if isinstance(model, BoostedDecision) else rows()
