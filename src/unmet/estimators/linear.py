@@ -307,34 +307,20 @@ class LinearDecision(DecisionModel):
         own = self.cost if costs is None else costs, self.band if bands is None else bands
         pairs, method = _read_pairs(*own), LinearMethod(self)
         read = {id(band): read_band(band) for _, band in pairs}  # a short name is one rule
-        evaluated = [(read_cost(cost), read[id(band)]) for cost, band in pairs]
-        for _, band in evaluated:
+        for band in read.values():
             check_used(band, censored=censored, stock=stock)
         known = sample_weight, censored, stock, time, series
         given = Rows.read(read_cost(None), X, y, *known, at_least=2)  # each cost comes below
+        parameters, models = self.get_params(deep=False), list[Self]()
         learned: dict[int, BandRule] = {}
         with one_blas_thread():
-            used = [
-                (cost, choose_band(self, cost, band, given, learned)) for cost, band in evaluated
-            ]
-            features = given.counted().features  # once for all, not once for each cost
-            bare = replace(given, features=np.empty((given.n_rows, 0)))
-            several = [
-                replace(bare.evaluated(cost, each[0]).counted(), features=features)
-                for cost, each in used
-            ]
-            solutions = [method.train(rows) for rows in several]
-        models: list[Self] = []
-        parameters = self.get_params(deep=False)
-        for own, final, rows, solution in zip(pairs, used, several, solutions, strict=True):
-            names = dict(zip(("cost", "band"), own, strict=True))
-            model = type(self)(**{**parameters, **names})
-            if models:  # looking at X once is enough
-                for name in {"n_features_in_", "feature_names_in_"} & vars(models[0]).keys():
-                    setattr(model, name, getattr(models[0], name))
-            else:
+            for own_cost, own_band in pairs:
+                cost = read_cost(own_cost)
+                chosen = choose_band(self, cost, read[id(own_band)], given, learned)
+                rows = given.evaluated(cost, chosen[0]).counted()
+                model = type(self)(**{**parameters, "cost": own_cost, "band": own_band})
                 model._learn_names(X)
-            models.append(model._keep(solution, rows, *final, {}))
+                models.append(model._keep(method.train(rows), rows, cost, chosen, {}))
         return models
 
     def predict(self, X: Any) -> Array:
