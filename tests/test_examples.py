@@ -33,7 +33,7 @@ def test_first_orders(printed):
 def test_table_to_orders(printed):
     pytest.importorskip("skops")
     text = printed("table_to_orders.py")
-    assert "Identified: yes" in text
+    assert "identified: yes" in text
     rows = re.findall(r"^  2015-08-10  \w+ +(\d+)   \(sales as demand: (\d+)\)$", text, re.M)
     assert len(rows) == 5
     assert all(int(order) % 5 == 0 and int(order) >= int(ignoring) for order, ignoring in rows)
@@ -121,7 +121,7 @@ def test_custom_pricing(printed):
     assert cost["and rejected offers"] < 1.03 * cost["the best quantile"]
     assert earned["for revenue, learned"] > 0.97 * earned["for revenue, the best"]
     assert earned["for revenue, learned"] > 1.2 * earned["prices as offered"]
-    assert "Identified: yes" in text
+    assert "identified: yes" in text
 
 
 def test_shared_budget(printed):

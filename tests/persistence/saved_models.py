@@ -83,11 +83,6 @@ MADE = {
     "minibatch options": _linear(
         solver="minibatch", minibatch=MiniBatchOptions(), random_state=np.random.RandomState(3)
     ),
-    "smoothed": _linear(solver="smoothed"),
-    "highs": _linear(solver="highs"),
-    "l1": _linear(penalty="l1", strength=0.01),
-    "l2": _linear(penalty="l2", strength=0.01),
-    "elastic net": _linear(penalty="elasticnet", strength=0.01),
     "weights and costs by row": _linear(
         given={"underage": 2 + X[:, 0], "sample_weight": 1 + X[:, 1]}
     ),
@@ -96,23 +91,15 @@ MADE = {
     "preventive": _linear(cost=PreventiveReplacement(1, 3), solver="smoothed"),
     "age": _linear(cost=AgeReplacement(1, 3, rate=0.1), solver="smoothed"),
     "squared": _linear(cost=SquaredError()),
-    "band": _linear(Band(0, 3)),
     "band by row": _linear(Band(X[:, 0], 3 + X[:, 0])),
     "fixed": _linear(FixedBand(0, 0.1)),
     "searched": _linear(SearchedBand(n_folds=2, n_trials=5, random_state=0)),
     "audited": _linear(AuditedBand(X[:90], SALES[:90], DEMAND[:90])),
-    "audited table": _linear(
-        AuditedBand(TABLE[["a", "b", "c"]][:90], SALES[:90], pd.Series(DEMAND[:90]))
-    ),
     "latent": _linear(_latent(families=("normal", "gumbel"))),
-    "latent student": _linear(_latent(families="student")),
     "latent rate": _linear(_latent(sellout_rate=(0.3, 0.5))),
     "latent flags": _linear(_latent(), given=FLAGS),
-    "latent stock": _linear(_latent(), given={"stock": ORDER}, y=np.minimum(DEMAND, ORDER)),
     "latent limits": _limited,
-    "latent pile": _linear(_latent(), y=np.minimum(DEMAND, 60)),
     "latent regressor": _linear(_latent(location=LinearRegression())),
-    "latent dates": _linear(_latent(), given={"time": np.arange(N)}),
     "latent series": _linear(
         _latent(order_rule=OrderRuleDetection(random_state=0)),
         given={"time": np.arange(N) // 2, "series": np.array(["x", "y"] * (N // 2))},

@@ -108,9 +108,7 @@ def test_a_file_does_not_grow_with_the_training_rows(kind, tmp_path):
     assert sizes[1] < 1.25 * sizes[0]  # of a thousand rows drawn from few some are the same
 
 
-@pytest.mark.parametrize(
-    "name", ["latent", "latent flags", "latent pile", "latent limits", "latent rate", "trees"]
-)
+@pytest.mark.parametrize("name", ["latent", "latent flags", "latent limits", "trees"])
 def test_a_loaded_latent_rule_answers_for_other_costs(name, again):
     rule, loaded = (model.band_rule_ for model in (made(name), again(made(name))))
     for level in (0.25, 0.5, 0.95):
