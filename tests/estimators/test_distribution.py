@@ -11,7 +11,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import unmet
 from unmet import (
     AgeReplacement,
-    Band,
     DistributionDecision,
     FixedBand,
     LatentBand,
@@ -159,8 +158,6 @@ def test_lots_are_weighed_by_the_distribution_not_by_sales(shop):
             InvalidInput,
             "band must be a band rule such as LatentBand",
         ),
-        (DistributionDecision(band=Band(0, 3)), InvalidInput, "band must be a band rule"),
-        (DistributionDecision(band="searched"), InvalidInput, "band must be a band rule"),
         (DistributionDecision(band=FixedBand(0, 3)), Unsupported, "cannot say quantiles"),
         (DistributionDecision(distribution="bent"), InvalidInput, "distribution must be"),
         (DistributionDecision(cost=3), InvalidInput, "cost must be"),

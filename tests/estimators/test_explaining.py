@@ -99,20 +99,6 @@ def test_parts_are_differences_of_models_that_anybody_can_train():
     np.testing.assert_array_equal(parts.decision, model.predict(X[:9]))
 
 
-@pytest.mark.slow
-def test_the_truth_is_found_in_the_parts():
-    X, sales, stock, demand = sold(2000)
-    model = DistributionDecision(Newsvendor(9, 1), random_state=0).fit(X, sales, stock=stock)
-    explainer = DecisionExplainer(model).fit(X, sales)
-    parts = explainer.explain(X, step=None)
-    # the middle of demand is 50 + 30 a − 10 b, the step to its 90% quantile 1.2816 · 12 = 15.4
-    middle = 50 + X @ [30, -10]
-    assert abs(parts.usual_sales + parts.hidden_demand - middle).mean() < 1.0
-    assert abs(parts.cost_of_running_out - 15.4).mean() < 1.5
-    assert parts.hidden_demand.mean() > 1.0
-    assert np.median(demand - sales) == 0.0
-
-
 # --- Whatever the model: parts add up.
 
 

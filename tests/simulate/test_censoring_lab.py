@@ -99,7 +99,7 @@ def test_shapes_of_the_families_from_tables_and_by_hand():
 # --- the best decision --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["laplace", "weibull", "poisson", "negative_binomial"])
 def test_optimum_is_the_quantile_of_demand_within_every_category(family):
     for scale in (None,) if family == "poisson" else SCALED:
         lab = censoring_lab(family, scale=scale, n=4500, n_test=900, seed=5)
@@ -134,8 +134,10 @@ def test_clipping():
 # --- orders -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("family", ["normal", "poisson"])
-@pytest.mark.parametrize("orders", ["at_mass", "noisy", "mixture"])
+@pytest.mark.parametrize(
+    ("family", "orders"),
+    [("normal", "at_mass"), ("normal", "noisy"), ("poisson", "noisy"), ("normal", "mixture")],
+)
 @pytest.mark.parametrize("share", [0.1, 0.45])
 def test_share_censored_is_as_asked(family, orders, share):
     options = {"orders": orders, "share": share, "n": 3000, "n_test": 3000}

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
-
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -122,47 +117,6 @@ def test_flags_in_files_may_be_missing_but_nothing_else(tmp_path):
         words = r"features must hold finite numbers, got 1 that are not in partition 1\."
         with pytest.raises(InvalidInput, match=words):
             LinearDecision().fit(source)
-
-
-def slowly(part, folder):
-    """Say who works on rows first; that worker takes long."""
-    mark = os.path.join(folder, "pid")
-    own = f"{mark}.{os.getpid()}"
-    with open(own, "w") as file:
-        file.write(str(os.getpid()))
-    try:
-        os.link(own, mark)  # two may try at the same time, and one succeeds
-    except FileExistsError:
-        return part
-    time.sleep(60)
-    return part
-
-
-@pytest.mark.fuzz
-@pytest.mark.usefixtures("small_memory")
-def test_a_worker_that_dies_during_a_fit_changes_nothing(cluster, tmp_path):
-    X, s = data()
-    killed = []
-
-    def kill():
-        mark = tmp_path / "pid"
-        while not mark.exists():
-            time.sleep(0.01)
-        killed.append(int(mark.read_text()))
-        os.kill(killed[0], signal.SIGKILL)
-
-    rows = da.from_array(X, chunks=(3000, 3)).map_blocks(
-        slowly, str(tmp_path), dtype=float, meta=np.empty((0, 0))
-    )
-    killer = threading.Thread(target=kill)
-    killer.start()
-    model = LinearDecision(MODEL.cost, MODEL.band)
-    model.fit(DaskBlocks(rows, da.from_array(s, chunks=3000)))
-    killer.join()
-    assert killed[0] != os.getpid()
-    calm = DaskBlocks(da.from_array(X, chunks=(3000, 3)), da.from_array(s, chunks=3000))
-    expected = LinearDecision(MODEL.cost, MODEL.band).fit(calm)
-    np.testing.assert_array_equal(model.coef_, expected.coef_)
 
 
 def wrong(**changes):
