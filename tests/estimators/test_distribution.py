@@ -78,9 +78,8 @@ def test_without_censoring_it_comes_to_the_normal_quantile_of_least_squares(shop
     assert np.abs(model.predict(X) - expected).max() < 0.12 * spread
 
 
-@pytest.mark.parametrize("level", [0.3, 0.9])
-def test_with_flags_it_comes_to_a_tobit_model(shop, level):
-    X, demand, stock, sales = shop
+def test_with_flags_it_comes_to_a_tobit_model(shop):
+    (X, demand, stock, sales), level = shop, 0.9
     model = DistributionDecision(Newsvendor.at_level(level), random_state=0)
     model.fit(X, sales, censored=demand >= stock)
     coefficients, scale = tobit(X, sales, demand >= stock)

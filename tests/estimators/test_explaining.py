@@ -102,7 +102,7 @@ def test_parts_are_differences_of_models_that_anybody_can_train():
 # --- Whatever the model: parts add up.
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 2**16),
     underage=st.floats(0.1, 50),
