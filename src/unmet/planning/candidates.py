@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from unmet.arrays import Array
@@ -27,7 +26,8 @@ from unmet.errors import InvalidInput, MissingPackage, Unsupported
 from unmet.estimators import BoostedDecision, LinearDecision, NeuralDecision
 from unmet.evaluation.backtest import ModelChoice, choose_model
 from unmet.inventory import DemandDistribution
-from unmet.planning.history import DRAWN, SAME_DAYS, History, Single, at
+from unmet.planning.history import DRAWN, SAME_DAYS, History, LinearColumns, Single, at
+from unmet.planning.stockouts import VIEWS, DayDemand
 from unmet.rows import Rows
 from unmet.tables.panel import Panel, Places
 
@@ -57,9 +57,6 @@ TREES = 150
 
 MAX_ROWS = 600_000
 """Rows that a model learns from at most, drawn at random: more are slower and hardly better."""
-VIEWS = 4
-"""How often a day is learned from where days are few, each time seen from another day before, and a
-sold-out one with another value of what it hid."""
 MIN_ROWS = 40
 """Rows below which only the level and the weekday decide."""
 MAX_DISTRIBUTIONS = 2_000
@@ -67,17 +64,6 @@ MAX_DISTRIBUTIONS = 2_000
 cheaper."""
 NETWORK_ROWS = 20_000
 """Rows that a network learns from at most, drawn at random."""
-
-_RELATIVE = (
-    *("mean of 7", "mean of 14", "mean of 56", "last same weekday", "mean of 4 same weekdays"),
-    *("usual", "spread", "quantile 0.75", "quantile 0.9", "a year ago", "price against usual"),
-    *("years ago", "years ago of similar", "years ago of all"),
-)
-_OTHERS = (
-    *("weekday of all", "against similar", "trend of similar", "zeros", "sold out"),
-    *("season sin", "season cos", "holiday", "day before holiday", "day after holiday"),
-)
-_FEW = ("mean of 7", "mean of 56", "usual", "spread", "sold out", "price against usual", "holiday")
 
 
 class TrainingSet:
@@ -100,6 +86,8 @@ class TrainingSet:
         Imputed where anything was.
     demand : ndarray of shape (n_series, n_days)
         Observations, with the expected demand of sold-out days.
+    imputed : bool
+        Whether demand is more than sales somewhere: by a distribution, or by what hours said.
     features, level, value, weight, series, day
         Of the rows to learn from; values are shares of the level.
     """
@@ -116,30 +104,107 @@ class TrainingSet:
         seed: int = 0,
         most_rows: int = MAX_ROWS,
     ) -> None:
-        self.panel, self.horizon, self.lead_time = panel, horizon, lead_time
-        self.seasons, self.country, self.seed = seasons, country, seed
-        self.history = self.look_back(panel, None)
-        self.demand = panel.observed
-        self.distribution: PanelDistribution | None = None
-        seen = panel.observed[~np.isnan(panel.observed)]
-        self._counted = bool((seen == np.round(seen)).all())
-        self._draws: Array | None = None
-        self._cells = self._to_learn_from(most_rows)
-        self._by_hours = impute and panel.drawn is not None
-        if self._by_hours:
-            self._take_drawn()
-        elif impute and panel.hidden is not None:
-            self._impute(panel.hidden == 1.0, min(100_000, most_rows // 2))
-        self._views(most_rows)
+        self.panel, self.horizon, self.lead_time, self.seed = panel, horizon, lead_time, seed
+        self._words: dict[str, Any] = {"seasons": seasons, "country": country}
+        self.history = History(panel, **self._words)
+        self.demand, self.censoring = panel.observed, None
+        series, day = self._cells = self._to_learn_from(most_rows)
+        if impute and panel.drawn is None and panel.hidden is not None:
+            told = ~np.isnan(panel.hidden[series, day])
+            self.censoring = self._learn_flags(series[told], day[told], most_rows)
+        draws = self._draw(panel) if impute else None
+        self.imputed = draws is not None
+        if draws is not None:
+            self.demand = draws.mean(axis=0)
+            self.history = History(panel, self.demand, **self._words)
+        # each day several times where days are few, every time as seen from another day before
+        n_views = self.n_views = max(1, min(VIEWS, most_rows // max(series.size, 1)))
+        generator = np.random.default_rng(seed)
+        parts: list[tuple[Single, Array, Array]] = []
+        for view in range(n_views):
+            features, level = self.history.rows(series, day, self._gaps(day, generator))
+            source = panel.observed if draws is None else draws[view]
+            parts.append((features, level, source[series, day] / level))
+        self.features = np.concatenate([each[0] for each in parts])
+        self.level = np.concatenate([each[1] for each in parts])
+        self.value = np.concatenate([each[2] for each in parts])
+        self.weight = self.level * self.level.size / max(float(self.level.sum()), 1e-300)
+        self.series, self.day = np.tile(series, n_views), np.tile(day, n_views)
+        self.n_rows = int(self.value.size)
 
-    @property
-    def imputed(self) -> bool:
-        """Whether demand is more than sales somewhere: by a distribution, or by what hours said."""
-        return self.distribution is not None or self._by_hours
+    def _to_learn_from(self, most_rows: int) -> tuple[Places, Places]:
+        """Days with an observation, but for the first; drawn at random where they are too many."""
+        panel = self.panel
+        there = ~np.isnan(panel.observed)
+        seen = there.copy()
+        seen[:, : min(14, panel.n_days // 3)] = False  # the first days are only looked back on
+        if panel.hidden is not None:
+            # Sales of a day that may have sold out are no demand, and taken for it they pull orders
+            # down. But few days with a flag, such as the last of each series, say less than all.
+            told = seen & ~np.isnan(panel.hidden)
+            seen = told if told.sum() >= max(300, 0.5 * seen.sum()) else seen
+        place = np.flatnonzero(seen)
+        if place.size > most_rows:
+            generator = np.random.default_rng(self.seed)
+            place = np.sort(generator.choice(place, most_rows, replace=False))
+        series, day = np.divmod(place, panel.n_days)
+        # before anything was seen of any series there is no level
+        start = int(np.flatnonzero(there.any(axis=0))[0])
+        kept = day - self.lead_time - self.horizon >= start
+        if np.count_nonzero(kept) < MIN_ROWS:  # a short past is seen from nearer by
+            kept = day - self.lead_time > start
+        return series[kept], day[kept]
 
-    def look_back(self, panel: Panel, demand: Array | None) -> History:
-        """History of a panel with the same features as here."""
-        return History(panel, demand, seasons=self.seasons, country=self.country)
+    def _gaps(self, day: Places, generator: np.random.Generator) -> Places:
+        """How long before each day is seen: at random, but not before the panel begins."""
+        gap = self.lead_time + generator.integers(1, self.horizon + 1, day.size)
+        return np.minimum(gap, day)
+
+    def _learn_flags(self, series: Places, day: Places, most_rows: int) -> DayDemand | None:
+        """Learn the distribution of demand from days with a flag; None where too few tell it."""
+        assert self.panel.hidden is not None
+        sold_out = self.panel.hidden[series, day] == 1.0
+        if sold_out.sum() < 20 or (~sold_out).sum() < 20:
+            return None
+        most, generator = min(100_000, most_rows // 2), np.random.default_rng(self.seed)
+        if series.size > most:
+            some = generator.choice(series.size, most, replace=False)
+            series, day, sold_out = series[some], day[some], sold_out[some]
+            generator = np.random.default_rng(self.seed)
+        gap = self._gaps(day, generator)
+        features, level = self.history.rows(series, day, gap)
+        # slow sellers vary more, in shares of their level: each volume has a spread of its own
+        volumes = np.unique(np.quantile(level, np.linspace(0, 1, 7)[1:-1]))
+        found = DayDemand(self.history, features, self.lead_time + 1, volumes)
+        rows = found.rows(
+            features,
+            level,
+            self.panel.observed[series, day],
+            sold_out.astype(np.float64),
+            share=level / level.sum(),
+            time=day,
+        )
+        found.model = PanelDistribution(self.seed).fit(rows, np.ones(volumes.size + 1))
+        return found
+
+    def _draw(self, panel: Panel) -> Array | None:
+        """Draw the demand of all days, (VIEWS, n_series, n_days); None where sales are demand."""
+        if panel.drawn is not None:
+            return np.asarray(panel.drawn[np.arange(VIEWS) % panel.drawn.shape[0]])
+        if self.censoring is None or panel.hidden is None:
+            return None
+        series, day = self._sold_out(panel)
+        found = np.repeat(panel.observed[None], VIEWS, axis=0)
+        as_sold = self.history if panel is self.panel else History(panel, **self._words)
+        found[:, series, day] = self.censoring.sample(as_sold, series, day, self.seed + 1)
+        return found
+
+    def _sold_out(self, panel: Panel) -> tuple[Places, Places]:
+        """Series and days that sold out and have something to look back on."""
+        assert panel.hidden is not None
+        series, day = np.nonzero(panel.hidden == 1.0)
+        late = day >= int(self._cells[1].min())
+        return series[late], day[late]
 
     def continued(self, panel: Panel) -> tuple[History, Array]:
         """Give the history of the same series some days later, and their demand.
@@ -147,30 +212,25 @@ class TrainingSet:
         Sold-out days are imputed by the same distribution. In the history they have what is
         expected of them; in the demand one drawn value, since a mean has no spread.
         """
-        if self._by_hours and panel.drawn is not None:
-            return self.look_back(panel, panel.drawn.mean(axis=0)), panel.drawn[0]
-        plain = self.look_back(panel, None)
-        if self.distribution is None or panel.hidden is None:
-            return plain, panel.observed
-        series, day = np.nonzero(panel.hidden == 1.0)
-        late = day >= int(self._cells[1].min())
-        series, day, n_days = series[late], day[late], self.panel.n_days
-        expected, values = panel.observed.copy(), panel.observed.copy()
-        expected[:, :n_days] = self.demand
-        if series.size:
-            sold = panel.observed[series, day]
-            columns, level = self._distribution_rows(plain, series, day)
-            values[series, day] = self._drawn(self.distribution, columns, level, sold)[:, 0]
-            new = day >= n_days  # days before are imputed already
-            if new.any():
-                imputed = self._drawn(self.distribution, columns[new], level[new], sold[new])
-                expected[series[new], day[new]] = imputed.mean(axis=1)
-        return self.look_back(panel, expected), values
+        draws = self._draw(panel) if self.imputed else None
+        if draws is None:
+            return History(panel, **self._words), panel.observed
+        expected = draws.mean(axis=0)
+        expected[:, : self.panel.n_days] = self.demand
+        return History(panel, expected, **self._words), draws[0]
 
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are to learn from."""
-        return int(self.value.size)
+    def quantiles(self, levels: Sequence[float]) -> list[Array]:
+        """Quantiles of the demand of all days, each of shape (n_series, n_days)."""
+        panel = self.panel
+        if panel.drawn is not None:
+            return [np.quantile(panel.drawn, level, axis=0) for level in levels]
+        found = [panel.observed.copy() for _ in levels]
+        if self.censoring is not None and panel.hidden is not None:
+            series, day = self._sold_out(panel)
+            as_sold = History(panel, **self._words)
+            for values, level in zip(found, levels, strict=True):
+                values[series, day] = self.censoring.quantile(as_sold, series, day, level)
+        return found
 
     def spread(self) -> DemandDistribution:
         """Learn how demand spreads around level and weekday (`History.usual`), day by day."""
@@ -178,238 +238,27 @@ class TrainingSet:
         n_last = min(expected.shape[1], max(MAX_ROWS // self.panel.n_series, self.history.cycle))
         came = self.history.demand[:, self.panel.n_days - n_last :].astype(np.float64)
         last = expected[:, expected.shape[1] - n_last :]
-        return DemandDistribution.fit(last[..., None], came[..., None], counted=self._counted)
-
-    def range(self, series: Places, day: Places) -> tuple[Array, Array]:
-        """Values between which the demand of days lies with a probability of 80%."""
-        low = self.panel.observed[series, day]
-        high = low.copy()
-        hidden = self.panel.hidden
-        if self._by_hours:
-            assert self.panel.drawn is not None
-            drawn = self.panel.drawn[:, series, day]
-            return np.quantile(drawn, 0.1, axis=0), np.quantile(drawn, 0.9, axis=0)
-        if self.distribution is not None and hidden is not None:
-            out = np.flatnonzero((hidden[series, day] == 1.0) & (day >= self._cells[1].min()))
-            sold, (columns, level) = (
-                low[out],
-                self._distribution_rows(self.look_back(self.panel, None), series[out], day[out]),
-            )
-            asked = self._censored_rows(columns, level, sold)
-            for found, at in ((low, 0.1), (high, 0.9)):
-                value = self.distribution.quantile(asked, at) * level
-                found[out] = np.maximum(np.round(value) if self._counted else value, sold)
-        return low, high
+        counted = self.panel.counted
+        return DemandDistribution.fit(last[..., None], came[..., None], counted=counted)
 
     def usual_orders(self, series: Places) -> Array | None:
         """Say what was usually there to sell in each series: what it sold when it sold out.
 
-        Drawn to what is usual for its level; None where no day is known to have sold out.
+        Shrunk to what is usual for its level; None where no day is known to have sold out.
         """
         if self.panel.hidden is None:
             return None
         sold_out = np.nan_to_num(self.panel.hidden)
         sums = (sold_out * np.nan_to_num(self.panel.observed)).sum(axis=1)
+        if not sums.sum() > 0:
+            return None
         count = sold_out.sum(axis=1)
         everyone = np.arange(self.panel.n_series)
         ahead = np.full(everyone.size, self.panel.n_days)
         _, level = self.history.rows(everyone, ahead, np.ones(everyone.size, dtype=np.intp))
-        if not sums.sum() > 0:
-            return None
         usual = float(sums.sum() / (count * level).sum())
         orders = (sums + DRAWN * usual * level) / (count + DRAWN)
         return np.asarray(orders[series])
-
-    def _to_learn_from(self, most_rows: int) -> tuple[Places, Places]:
-        """Days with an observation, but for the first; drawn at random where they are too many."""
-        first = min(14, self.panel.n_days // 3)  # the first days are only looked back on
-        seen = ~np.isnan(self.panel.observed)
-        seen[:, :first] = False
-        seen &= self._told(seen)
-        place = np.flatnonzero(seen)
-        if place.size > most_rows:
-            generator = np.random.default_rng(self.seed)
-            place = np.sort(generator.choice(place, most_rows, replace=False))
-        series, day = np.divmod(place, self.panel.n_days)
-        # before anything was seen of any series there is no level
-        start = int(np.flatnonzero(~np.isnan(self.panel.observed).all(axis=0))[0])
-        kept = day - self.lead_time - self.horizon >= start
-        if np.count_nonzero(kept) < MIN_ROWS:  # a short past is seen from nearer by
-            kept = day - self.lead_time > start
-        return series[kept], day[kept]
-
-    def _told(self, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Days to learn from: where most have a flag, only those.
-
-        Sales of a day that may have sold out are no demand, and taken for it they pull orders down.
-        But few days with a flag, such as the last of each series, say less than all the others.
-        """
-        if self.panel.hidden is None:
-            return np.ones_like(seen)
-        told = seen & ~np.isnan(self.panel.hidden)
-        enough = max(300, 0.5 * seen.sum())
-        return told if told.sum() >= enough else np.ones_like(seen)
-
-    def _take_drawn(self) -> None:
-        """Take for demand what was drawn from the hours of each day."""
-        drawn = self.panel.drawn
-        assert drawn is not None
-        self.demand = drawn.mean(axis=0)
-        self._draws = drawn[np.arange(VIEWS) % drawn.shape[0]]
-        self.history = self.look_back(self.panel, self.demand)
-
-    def _impute(self, hidden: NDArray[np.bool_], most_rows: int) -> None:
-        """Learn the distribution of demand, and draw what sold-out days hid."""
-        series, day = self._cells
-        told = ~np.isnan(self.panel.hidden[series, day])  # type: ignore[index]
-        series, day = series[told], day[told]
-        flags = hidden[series, day]
-        if flags.sum() < 20 or (~flags).sum() < 20:  # too few to tell a distribution
-            return
-        if series.size > most_rows:
-            some = np.random.default_rng(self.seed).choice(series.size, most_rows, replace=False)
-            series, day, flags = series[some], day[some], flags[some]
-        gap = self._gaps(day, np.random.default_rng(self.seed))
-        features, level = self.history.rows(series, day, gap)
-        self._columns = LineColumns(self.history).fit(features)
-        # slow sellers vary more, in shares of their level: each volume has a spread of its own
-        self._volumes = np.unique(np.quantile(level, np.linspace(0, 1, 7)[1:-1]))
-        told_rows = Rows(
-            self._columns.transform(features),
-            self._least(self.panel.observed[series, day], flags) / level,
-            SquaredError(),
-            share=level / level.sum(),
-            censored=flags.astype(np.float64),
-            time=day,
-            series=np.searchsorted(self._volumes, level),
-        )
-        self.distribution = PanelDistribution(self.seed).fit(
-            told_rows, np.ones(self._volumes.size + 1)
-        )
-        start = int(self._cells[1].min())
-        rows, days = np.nonzero(hidden)
-        late = days >= start  # the first days have nothing to look back on
-        rows, days = rows[late], days[late]
-        sold = self.panel.observed[rows, days]
-        drawn = self._drawn(
-            self.distribution, *self._distribution_rows(self.history, rows, days), sold
-        )
-        self.demand = self.panel.observed.copy()
-        self.demand[rows, days] = drawn.mean(axis=1)
-        self._draws = np.repeat(self.panel.observed[None], VIEWS, axis=0)
-        self._draws[:, rows, days] = drawn.T
-        self.history = self.look_back(self.panel, self.demand)
-
-    def _distribution_rows(
-        self, history: History, series: Places, day: Places
-    ) -> tuple[Array, Array]:
-        """Give what the distribution is asked of sold-out days: its columns, and levels."""
-        gap = np.full(series.size, self.lead_time + 1)
-        features, level = history.rows(series, day, np.minimum(gap, day + 1))
-        return self._columns.transform(features), level
-
-    def _censored_rows(self, columns: Array, level: Array, sold: Array) -> Rows:
-        hidden = np.ones(sold.size)
-        least = self._least(sold, hidden > 0) / level
-        group = np.searchsorted(self._volumes, level)
-        return Rows(columns, least, SquaredError(), censored=hidden, series=group)
-
-    def _drawn(
-        self, distribution: PanelDistribution, columns: Array, level: Array, sold: Array
-    ) -> Array:
-        """Demand of sold-out days under the distribution, above the sales, (n_rows, VIEWS)."""
-        rows = self._censored_rows(columns, level, sold)
-        drawn = distribution.sample(rows, VIEWS, self.seed + 1).T * level[:, None]
-        return np.maximum(np.round(drawn), sold[:, None]) if self._counted else drawn
-
-    def _least(self, sold: Array, hidden: NDArray[np.bool_]) -> Array:
-        """Least demand of days that sold out, for a distribution that is continuous.
-
-        Who sold the last of five units may have had demand for just five: of counts, five stands
-        for all between 4.5 and 5.5.
-        """
-        return np.maximum(sold - 0.5 * hidden, 0.0) if self._counted else sold
-
-    def _gaps(self, day: Places, generator: np.random.Generator) -> Places:
-        """How long before each day is seen: at random, but not before the panel begins."""
-        gap = self.lead_time + generator.integers(1, self.horizon + 1, day.size)
-        return np.minimum(gap, day)
-
-    def _views(self, most_rows: int) -> None:
-        """Rows to learn from."""
-        series, day = self._cells
-        n_views = max(1, min(VIEWS, most_rows // max(series.size, 1)))
-        generator = np.random.default_rng(self.seed)
-        parts: list[tuple[Single, Array, Array]] = []
-        for view in range(n_views):
-            gap = self._gaps(day, generator)
-            features, level = self.history.rows(series, day, gap)
-            source = self.panel.observed if self._draws is None else self._draws[view]
-            parts.append((features, level, source[series, day] / level))
-        self.features = np.concatenate([each[0] for each in parts])
-        self.level = np.concatenate([each[1] for each in parts])
-        self.value = np.concatenate([each[2] for each in parts])
-        self.weight = self.level * self.level.size / max(float(self.level.sum()), 1e-300)
-        self.series, self.day = np.tile(series, n_views), np.tile(day, n_views)
-        self.n_views = n_views
-        self._draws = None  # large, and no longer needed
-
-
-class LineColumns:
-    """Features of a history for models that are linear in them: none missing, few categories.
-
-    Parameters
-    ----------
-    history : History
-        Whose rows have been asked for.
-    few : bool
-        Whether only those are taken that each series can have slopes of its own for.
-    """
-
-    def __init__(self, history: History, few: bool = False) -> None:
-        self.names = history.names_
-        self.categories = history.categories_
-        self.few = few
-
-    def fit(self, features: Single) -> Self:
-        """Choose columns, and what stands for missing numbers."""
-        wanted = _FEW if self.few else (*_RELATIVE, *_OTHERS)
-        self.chosen: dict[int, float] = {}
-        self.values: dict[int, Single] = {}
-        for place, name in enumerate(self.names):
-            column = features[:, place]
-            seen = column[~np.isnan(column)]
-            if not seen.size:
-                continue
-            if name in self.categories:
-                values = np.unique(seen)
-                known = name == "weekday" or name.startswith("known ")
-                if known and not self.few and 1 < values.size <= 12:
-                    self.values[place] = values[1:]
-            elif name in wanted or name.startswith("known "):
-                neutral = 1.0 if name in _RELATIVE else float(np.median(seen))
-                if np.ptp(seen) > 0:
-                    self.chosen[place] = neutral
-        return self
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Name the feature that each column is made of."""
-        places = [*self.chosen, *(p for p, values in self.values.items() for _ in values)]
-        return tuple(self.names[place] for place in places) or ("gap",)
-
-    def transform(self, features: Single) -> Array:
-        """Numbers of each row."""
-        columns = [
-            np.nan_to_num(features[:, place].astype(np.float64), nan=neutral)
-            for place, neutral in self.chosen.items()
-        ]
-        columns += [
-            (features[:, place] == value).astype(np.float64)
-            for place, values in self.values.items()
-            for value in values
-        ]
-        return np.column_stack(columns) if columns else np.zeros((len(features), 1))
 
 
 class PanelModel(BaseEstimator):
@@ -506,7 +355,7 @@ class PanelModel(BaseEstimator):
         return found
 
     def _fit_linear(self, training: TrainingSet) -> None:
-        self.columns_ = LineColumns(training.history).fit(training.features)
+        self.columns_ = LinearColumns(training.history).fit(training.features)
         X = self.columns_.transform(training.features)
         self.middle_ = np.average(X, axis=0, weights=training.weight)
         # columns of a history are alike, which means need a penalty for
@@ -521,7 +370,7 @@ class PanelModel(BaseEstimator):
         if some.size > NETWORK_ROWS:
             generator = np.random.default_rng(self.random_state)
             some = np.sort(generator.choice(some, NETWORK_ROWS, replace=False))
-        self.columns_ = LineColumns(training.history).fit(training.features[some])
+        self.columns_ = LinearColumns(training.history).fit(training.features[some])
         self.model_ = NeuralDecision(
             self.cost,
             hidden_layer_sizes=(16,),
@@ -559,7 +408,7 @@ class PanelModel(BaseEstimator):
         """One view of each day: values that were drawn are as good as seen."""
         n_rows = training.n_rows // training.n_views
         some = slice(0, n_rows)
-        self.columns_ = LineColumns(training.history, few=True).fit(training.features[some])
+        self.columns_ = LinearColumns(training.history, few=True).fit(training.features[some])
         series = training.series[some]
         self.seen_ = np.bincount(series, minlength=training.panel.n_series) > 0
         rows = Rows(
@@ -730,10 +579,8 @@ class DemandForecast:
                 n_rows=series.size,
                 left_out=tuple(left_out),
             )
-            seen = panel.observed[~np.isnan(panel.observed)]
-            counted = bool((seen == np.round(seen)).all())
             best = expected[self.choice_.model]
-            self.distribution_ = DemandDistribution.fit(best, came, counted=counted)
+            self.distribution_ = DemandDistribution.fit(best, came, counted=panel.counted)
         model = PanelModel(self.choice_.model, SquaredError(), self.seed, self.n_jobs)
         self._model = model.fit(self.training_)
         self._model.short_ = not self.choice_.scored

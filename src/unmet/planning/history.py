@@ -12,7 +12,7 @@ items that sell 4 a day and items that sell 400.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,16 @@ _WINDOWS = {"business day": 20, "month": 12, "quarter": 8, "year": 5}
 _YEAR = {"day": 364, "business day": 260, "week": 52, "month": 12, "quarter": 4, "year": 1}
 _AROUND = {"day": (WEEK, 4), "business day": (5, 3), "week": (3, 2)}  # width, and days after
 _LEAST = 1e-3  # of the mean level: no series is so small that it has no units
+_RELATIVE = (
+    *("mean of 7", "mean of 14", "mean of 56", "last same weekday", "mean of 4 same weekdays"),
+    *("usual", "spread", "quantile 0.75", "quantile 0.9", "a year ago", "price against usual"),
+    *("years ago", "years ago of similar", "years ago of all"),
+)
+_OTHERS = (
+    *("weekday of all", "against similar", "trend of similar", "zeros", "sold out"),
+    *("season sin", "season cos", "holiday", "day before holiday", "day after holiday"),
+)
+_FEW = ("mean of 7", "mean of 56", "usual", "spread", "sold out", "price against usual", "holiday")
 
 
 class History:
@@ -369,6 +379,63 @@ def public_holidays(country: str, dates: NDArray[np.datetime64]) -> NDArray[np.d
             f"country must be a code that the package holidays knows, such as DE, got {country!r}."
         ) from None
     return np.array(sorted(found), dtype="datetime64[D]")
+
+
+class LinearColumns:
+    """Features of a history for models that are linear in them: none missing, few categories.
+
+    Parameters
+    ----------
+    history : History
+        Whose rows have been asked for.
+    few : bool
+        Whether only those are taken that each series can have slopes of its own for.
+    """
+
+    def __init__(self, history: History, few: bool = False) -> None:
+        self.names = history.names_
+        self.categories = history.categories_
+        self.few = few
+
+    def fit(self, features: Single) -> Self:
+        """Choose columns, and what stands for missing numbers."""
+        wanted = _FEW if self.few else (*_RELATIVE, *_OTHERS)
+        self.chosen: dict[int, float] = {}
+        self.values: dict[int, Single] = {}
+        for place, name in enumerate(self.names):
+            column = features[:, place]
+            seen = column[~np.isnan(column)]
+            if not seen.size:
+                continue
+            if name in self.categories:
+                values = np.unique(seen)
+                known = name == "weekday" or name.startswith("known ")
+                if known and not self.few and 1 < values.size <= 12:
+                    self.values[place] = values[1:]
+            elif name in wanted or name.startswith("known "):
+                neutral = 1.0 if name in _RELATIVE else float(np.median(seen))
+                if np.ptp(seen) > 0:
+                    self.chosen[place] = neutral
+        return self
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Name the feature that each column is made of."""
+        places = [*self.chosen, *(p for p, values in self.values.items() for _ in values)]
+        return tuple(self.names[place] for place in places) or ("gap",)
+
+    def transform(self, features: Single) -> Array:
+        """Numbers of each row."""
+        columns = [
+            np.nan_to_num(features[:, place].astype(np.float64), nan=neutral)
+            for place, neutral in self.chosen.items()
+        ]
+        columns += [
+            (features[:, place] == value).astype(np.float64)
+            for place, values in self.values.items()
+            for value in values
+        ]
+        return np.column_stack(columns) if columns else np.zeros((len(features), 1))
 
 
 # --- Arithmetic of states.

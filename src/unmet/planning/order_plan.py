@@ -34,7 +34,6 @@ from unmet.planning.candidates import (
     CANDIDATES,
     MEANS,
     MIN_ROWS,
-    VIEWS,
     DemandForecast,
     PanelModel,
     TrainingSet,
@@ -44,7 +43,7 @@ from unmet.planning.candidates import (
 from unmet.planning.candidates import drivers as drivers_of
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
 from unmet.planning.history import History
-from unmet.planning.stockouts import infer_stockouts
+from unmet.planning.stockouts import VIEWS, infer_stockouts
 from unmet.progress import Step, silent
 from unmet.rows import Rows
 from unmet.tables.dates import LENGTH, PERIODS
@@ -545,7 +544,7 @@ class OrderPlan(BaseEstimator):
         series, day = np.nonzero(~np.isnan(panel.observed))
         sales = panel.observed[series, day]
         with one_blas_thread():
-            low, high = self._training().range(series, day)
+            low, high = (each[series, day] for each in self._training().quantiles((0.1, 0.9)))
         demand = sales if self.demand_ is None else self.demand_[series, day]
         stockout = np.full(sales.size, np.nan)
         if panel.hidden is not None:
@@ -786,8 +785,7 @@ class OrderPlan(BaseEstimator):
         """Size of a lot."""
         if self.lot != "auto":
             return None if self.lot is None else float(self.lot)
-        values = self.panel_.observed[~np.isnan(self.panel_.observed)]
-        return 1.0 if (values == np.round(values)).all() else None
+        return 1.0 if self.panel_.counted else None
 
     def _history(self, panel: Panel) -> History:
         return History(panel, seasons=self.panel_.tells_seasons, country=self.country)

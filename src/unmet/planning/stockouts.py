@@ -1,34 +1,112 @@
-"""Which days sold out, where no column, log or hours tell: asked of the sales themselves.
+"""What sold-out days hid, and which days sold out where no column, log or hours tell.
 
-The same is asked as by `unmet diagnose`. Sales that lie exactly on a rule of past sales were
-bounded by orders (`OrderRuleDetection`): these days sold out. Otherwise the latent model is fitted
-to the rows of the panel (`fit_censoring`), if these have a point mass on a plane of their features:
-the shape of sales in units of their level proves nothing. Its answer is used where the verdict is
-"yes"; where the data cannot tell, sales are taken for demand, and the plan says what that leaves
-open.
+`DayDemand` asks a censoring model what was asked for on days of a panel. Where nothing tells which
+days sold out, the same is asked as by `unmet diagnose`. Sales that lie exactly on a rule of past
+sales were bounded by orders (`OrderRuleDetection`): these days sold out. Otherwise the latent model
+is fitted to the rows of the panel (`fit_censoring`), if these have a point mass on a plane of their
+features: the shape of sales in units of their level proves nothing. Its answer is used where the
+verdict is "yes"; where the data cannot tell, sales are taken for demand, and the plan says what
+that leaves open.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from unmet.arrays import Array
 from unmet.censoring.latent.fit import fit_censoring
 from unmet.censoring.latent.orders import find_believed_plane
 from unmet.censoring.model import CensoringModel
 from unmet.censoring.order_rule import OrderRuleDetection
 from unmet.costs import Newsvendor
 from unmet.errors import UnmetError
-from unmet.planning.candidates import VIEWS, LineColumns
-from unmet.planning.history import History
+from unmet.planning.history import History, LinearColumns, Single
 from unmet.rows import Rows
 from unmet.tables.panel import Panel, Places
 
+VIEWS = 4
+"""How often a day is learned from where days are few, each time seen from another day before, and a
+sold-out one with another value of what it hid."""
 MAX_SERIES = 200
 """Series that an order rule is looked for in: more take long and tell no more."""
 MAX_ROWS = 1_000
 """Rows that the latent model is fitted to, drawn at random; verdicts were those of 2,000."""
+
+
+class DayDemand:
+    """What may have been asked for on days of a panel: a censoring model of shares of levels.
+
+    Parameters
+    ----------
+    history : History
+        As sold.
+    features : ndarray of shape (n_rows, n_features)
+        Rows of it that the model learns from.
+    gap : int
+        Days before that a day is seen from.
+    volumes : ndarray, optional
+        Levels between which days have a spread of their own. Given where days are asked about that
+        are known to have sold out; otherwise nobody knows whether they did.
+
+    Attributes
+    ----------
+    model : CensoringModel
+        Set by whoever fits it.
+    """
+
+    model: CensoringModel
+
+    def __init__(
+        self, history: History, features: Single, gap: int, volumes: Array | None = None
+    ) -> None:
+        self.columns = LinearColumns(history).fit(features)
+        self.gap, self.volumes, self.counted = gap, volumes, history.panel.counted
+
+    def rows(
+        self, features: Single, level: Array, sold: Array, censored: Array | None, **known: Any
+    ) -> Rows:
+        """Rows of the model: sales as shares of levels."""
+        if censored is not None and self.counted:
+            # Who sold the last of five units may have had demand for just five: for a continuous
+            # distribution, five stands for all between 4.5 and 5.5.
+            sold = np.maximum(sold - 0.5 * censored, 0.0)
+        if self.volumes is not None:
+            known["series"] = np.searchsorted(self.volumes, level)
+        asked = self.columns.transform(features)
+        return Rows(asked, sold / level, Newsvendor.at_level(0.5), censored=censored, **known)
+
+    def _ask(self, history: History, series: Places, day: Places) -> tuple[Rows, Array, Array]:
+        """Rows of days, their levels and their sales."""
+        features, level = history.rows(series, day, np.minimum(self.gap, day + 1))
+        sold = history.panel.observed[series, day]
+        flags = None if self.volumes is None else np.ones(sold.size)
+        return self.rows(features, level, sold, flags), level, sold
+
+    def _units(self, share: Array, level: Array, sold: Array) -> Array:
+        """Units of demand, whole where sales are, and no fewer than were sold."""
+        found = share * level
+        return np.maximum(np.round(found) if self.counted else found, sold)
+
+    def sample(self, history: History, series: Places, day: Places, seed: int) -> Array:
+        """Draw the demand of days, of shape (VIEWS, n_rows)."""
+        found = np.empty((VIEWS, series.size))
+        for start in range(0, series.size, 100_000):
+            part = slice(start, start + 100_000)
+            rows, *units = self._ask(history, series[part], day[part])
+            found[:, part] = self._units(self.model.sample(rows, VIEWS, seed), *units)
+        return found
+
+    def quantile(self, history: History, series: Places, day: Places, level: float) -> Array:
+        """Quantile of the demand of days."""
+        rows, *units = self._ask(history, series, day)
+        return self._units(self.model.quantile(rows, level), *units)
+
+    def probability_censored(self, history: History, series: Places, day: Places) -> Array:
+        """Probability that each day sold out."""
+        return self.model.probability_censored(self._ask(history, series, day)[0])
 
 
 def infer_stockouts(panel: Panel, history: History, gap: int, seed: int) -> tuple[Panel, str]:
@@ -99,26 +177,16 @@ def _by_latent_model(
         return panel, ""
     some = np.sort(np.random.default_rng(seed).permutation(series.size)[:MAX_ROWS])
     features, level = history.rows(series[some], day[some], np.full(some.size, gap))
-    columns = LineColumns(history).fit(features)
-    share = panel.observed[series[some], day[some]] / level
-    asked = Rows(columns.transform(features), share, Newsvendor.at_level(0.5))
-    if find_believed_plane(asked, None, []) is None:
+    demand = DayDemand(history, features, gap)
+    rows = demand.rows(features, level, panel.observed[series[some], day[some]], None)
+    if find_believed_plane(rows, None, []) is None:
         return panel, ""
-    model: CensoringModel = fit_censoring(asked, order_rule=None, random_state=seed)
-    found = model.diagnosis_
+    demand.model = fit_censoring(rows, order_rule=None, random_state=seed)
+    found = demand.model.diagnosis_
     if found.identified != "yes" or not (found.share_censored or 0.0) > 0.0:
         return panel, ""
     hidden = np.where(np.isnan(panel.observed), np.nan, 0.0)
+    hidden[series, day] = demand.probability_censored(history, series, day)
     drawn = np.repeat(panel.observed[None], VIEWS, axis=0)
-    counted = bool((panel.observed[series, day] % 1 == 0).all())
-    for start in range(0, series.size, 100_000):
-        part = slice(start, start + 100_000)
-        rows, days = series[part], day[part]
-        features, level = history.rows(rows, days, np.full(rows.size, gap))
-        share = panel.observed[rows, days] / level
-        asked = Rows(columns.transform(features), share, Newsvendor.at_level(0.5))
-        hidden[rows, days] = model.probability_censored(asked)
-        truth = model.sample(asked, VIEWS, seed + 1) * level
-        truth = np.round(truth) if counted else truth
-        drawn[:, rows, days] = np.maximum(truth, panel.observed[rows, days])
+    drawn[:, series, day] = demand.sample(history, series, day, seed + 1)
     return replace(panel, hidden=hidden, drawn=drawn), "they have a point mass at a limit"

@@ -136,6 +136,12 @@ class Panel:
         return np.asarray(self.hidden > 0)
 
     @property
+    def counted(self) -> bool:
+        """Whether all sales are whole numbers."""
+        seen = self.observed[~np.isnan(self.observed)]
+        return bool((seen == np.round(seen)).all())
+
+    @property
     def tells_seasons(self) -> bool:
         """Whether the past is long enough to tell seasons."""
         return self.n_days * LENGTH[self.period] > 400
