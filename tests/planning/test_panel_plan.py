@@ -240,7 +240,7 @@ def test_nothing_is_mended_where_sales_are_demand():
     demand, _ = demand_and_stock(5, 50)
     panel = Panel(demand, np.zeros(demand.shape), FIRST)
     training = TrainingSet(panel, 3, 0)
-    assert training.distribution is None
+    assert training.censoring is None
     np.testing.assert_array_equal(training.demand, demand)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from scipy.stats import norm
 
 from unmet.censoring.model import Candidate, Diagnosis, QuantilePlot, Sensitivity
-from unmet.planning.decision_report import Comparison, Fold, MethodCost
+from unmet.planning.decision_report import Comparison, MethodCost
 
 LEVELS = (0.02, 0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.98)
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
@@ -80,7 +80,7 @@ def comparison(basis="truth") -> Comparison:
             MethodCost("eas", "Forecast of sales", 90.0, 930.0, 0.4, 0.8, -0.2, (88.0, 92.0)),
         ),
         2468,
-        (Fold("2017-01-01", "2017-02-28"), Fold("2017-03-01", "2017-04-30")),
+        (("2017-01-01", "2017-02-28"), ("2017-03-01", "2017-04-30")),
         ("Orders below zero count as zero.",),
     )
 

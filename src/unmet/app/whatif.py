@@ -150,7 +150,7 @@ class WhatIf:
         self.takes_rates = False
         self._diagnosis: tuple[str, Diagnosis] | None = None
         self._fitted_model: Any = None
-        self._held_out: HeldOut | ModelChoice | None = None
+        self._held_out: HeldOut | None = None
         if self._features is None:
             return  # one age for all is computed anew each time
         estimator = self._plan.estimator()
@@ -165,7 +165,7 @@ class WhatIf:
         elif isinstance(estimator, ModelEstimator):
             self.takes_rates = not estimator.rule_.model_.interval_censored
             if plan.problem == "newsvendor" and len(names) > 1:
-                self._held_out = HeldOut.of(self._plan, self._features, self._rows)
+                self._held_out = HeldOut(self._plan, self._features, self._rows)
 
     @property
     def sampled(self) -> bool:
@@ -251,8 +251,8 @@ class WhatIf:
 
     def _choose(self, plan: DecisionPlan) -> ModelChoice | None:
         """Compare linear model and distribution on held-out rows; neither is fitted again."""
-        if not isinstance(self._held_out, HeldOut):
-            return self._held_out
+        if self._held_out is None:
+            return None
         if isinstance(plan.sellout_rate, float):
             return ModelChoice(
                 "linear",

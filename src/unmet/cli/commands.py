@@ -211,7 +211,6 @@ def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
     """Learn decisions from a table and save the model."""
     from unmet import planning
     from unmet.persistence import save
-    from unmet.planning.decision_models import plain_why
     from unmet.progress import report_progress
     from unmet.report.data import decision_inputs
     from unmet.report.sentences import answer
@@ -247,8 +246,6 @@ def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
             remark(note for note in compared.notes if note.startswith("Left out"))
         if words["details"] and found is not None:
             typer.echo(f"\n{found}")
-        if chosen is not None and not words["details"]:
-            notes = [plain_why(chosen) if note == chosen.why else note for note in notes]
         remark(notes)
     show_files(files)
 

@@ -112,8 +112,8 @@ _OPTIONS: Options = {
         "model": (
             str,
             "auto",
-            "linear, distribution, neural or boosted; of several with commas between them the one "
-            "that costs least on time held out. auto is linear,distribution.",
+            "seasonal, linear, distribution, neural, boosted or blend; of several with commas "
+            "between them the one that costs least on time held out. auto is linear,distribution.",
         ),
         "band": (
             str,

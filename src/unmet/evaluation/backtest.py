@@ -18,6 +18,7 @@ from unmet.arrays import Array
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
 from unmet.evaluation.censored import CensoredCost, censored_cost
+from unmet.evaluation.splits import Index, RollingOrigin
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,6 @@ class ModelChoice:
         Whether sold-out rows were weighed for; otherwise sales were taken for demand.
     left_out : tuple of str
         Sentences on candidates that could not take part.
-    behind, standard_error : float or None
-        How much more per row the best of the others costs (less, where that was within the error).
     """
 
     model: str
@@ -52,8 +51,6 @@ class ModelChoice:
     n_days: int = 0
     censoring_adjusted: bool = False
     left_out: tuple[str, ...] = ()
-    behind: float | None = None
-    standard_error: float | None = None
 
     @property
     def scored(self) -> bool:
@@ -63,6 +60,37 @@ class ModelChoice:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, for JSON."""
         return asdict(self)
+
+
+def hold_out(
+    time: Any, n_rows: int, n_splits: int, horizon: int | None = None, seed: int = 0
+) -> list[tuple[Index, Index]]:
+    """Rows to learn from, and rows held out, in blocks.
+
+    Parameters
+    ----------
+    time : array-like of shape (n_rows,) or None
+        The last times are held out, one block after the other (`RollingOrigin`), each time with all
+        that lies before the block to learn from. None: rows are held out at random, each once.
+    n_rows, n_splits : int
+    horizon : int, optional
+        Different times in a block; by default they are shared out evenly.
+    seed : int
+
+    Returns
+    -------
+    list of (ndarray of int, ndarray of int)
+    """
+    if time is not None:
+        return list(RollingOrigin(n_splits, horizon).split(np.empty(n_rows), groups=time))
+    if not 2 <= n_splits <= n_rows:
+        raise InvalidInput(
+            f"Without a date, n_splits must be from 2 to the number of rows, got {n_splits}."
+        )
+    from sklearn.model_selection import KFold
+
+    shuffled = KFold(n_splits, shuffle=True, random_state=seed)
+    return list(shuffled.split(np.empty(n_rows)))
 
 
 def score_decisions(
@@ -117,6 +145,7 @@ def choose_model(
     labels: Mapping[str, str],
     held_out: str,
     *,
+    model: str | None = None,
     follows: str = "Orders follow",
     costs: str = "costs",
     **known: Any,
@@ -130,21 +159,27 @@ def choose_model(
         What readers are told of each candidate.
     held_out : str
         Where they were compared, the beginning of a clause.
+    model : str, optional
+        The candidate that is chosen, where chance explains what another one costs less.
     follows, costs : str
         What follows the candidate, and what it does less.
     **known
         Further attributes of the `ModelChoice`.
     """
     ordered = sorted(cost, key=cost.__getitem__)
-    best = ordered[0]
+    best = model or ordered[0]
+    ordered.remove(best)
 
     def less(other: str) -> str:
-        if cost[other] <= 0:
+        apart = 1.0 - cost[best] / cost[other] if cost[other] > 0 else 0.0
+        if abs(apart) <= 1e-9:
             return f"it {costs} as much as {labels[other]}"
-        return f"it {costs} {1.0 - cost[best] / cost[other]:.1%} less than {labels[other]}"
+        if apart < 0:
+            return f"it {costs} {-apart:.1%} more than {labels[other]}, which chance explains"
+        return f"it {costs} {apart:.1%} less than {labels[other]}"
 
-    others = ordered[1:2]
-    if "seasonal" in ordered[2:]:
+    others = ordered[:1]
+    if "seasonal" in ordered[1:]:
         others.append("seasonal")
     why = f"{follows} {labels[best]}"
     if others:

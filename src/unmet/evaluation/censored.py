@@ -68,6 +68,13 @@ class CensoredCost:
         """Name of the cheapest method."""
         return min(self.cost, key=self.cost.__getitem__)
 
+    def cheapest(self, preferred: str) -> str:
+        """Give the cheapest method; the preferred one where it is dearer by no more than chance."""
+        if preferred not in self.cost or preferred == self.best:
+            return self.best
+        more, error = self.difference(preferred, self.best)
+        return preferred if more <= max(error, 1e-9 * self.cost[preferred]) else self.best
+
     def difference(self, method: str, other: str) -> tuple[float, float]:
         """How much more a method costs than another one, and the standard error of that.
 

@@ -78,7 +78,7 @@ _CLASSES: Mapping[str, str] = {
     "inventory.paths": "DemandDistribution",
     "inventory.rules": "StockState SupplyRules",
     "evaluation.backtest": "ModelChoice",
-    "planning.decision_models": "ModelEstimator RuleEstimator",
+    "planning.decision_models": "BlendedDecision ModelEstimator RuleEstimator",
     "planning.decision_log": "Overrides",
     "planning.history": "LinearColumns",
     "tables.encoding": "TableEncoder",
@@ -87,7 +87,7 @@ _CLASSES: Mapping[str, str] = {
     "planning.order_plan": "OrderPlan",
     "planning.decision_plan": "DecisionPlan",
     "tables.schema": "Schema",
-    "planning.decision_report": "Comparison Fold MethodCost",
+    "planning.decision_report": "Comparison MethodCost",
 }
 """All classes of ours that a file may name, by their module: the only place that follows a move."""
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from unmet.arrays import Array
 from unmet.censoring import SearchedBand
+from unmet.censoring.model import equally_likely
 from unmet.costs import AgeReplacement, Cost, Revenue, SquaredError
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.evaluation import censored_cost, fill_rate, service_level
-from unmet.evaluation.splits import RollingOrigin
+from unmet.evaluation.backtest import hold_out
 from unmet.planning.decision_models import (
     AUTO,
     LABELS,
@@ -28,15 +27,14 @@ from unmet.planning.decision_models import (
     make_model,
 )
 from unmet.planning.decision_plan import DecisionPlan, Decisions
-from unmet.planning.decision_report import Basis, Comparison, Fold, MethodCost
+from unmet.planning.decision_report import Basis, Comparison, MethodCost
 from unmet.tables.dates import read_dates
-from unmet.tables.reading import TableRows, as_polars, finite, require_columns
+from unmet.tables.reading import as_polars, finite, require_columns
 
 if TYPE_CHECKING:
     import polars
 
 Progress = Callable[[int, int, str], None]
-Index = NDArray[np.intp]
 Room = tuple[Any, Any, Any, Any]  # step, lower, upper, minimum: what can be carried out
 
 METHODS = {
@@ -121,8 +119,16 @@ def compare(
     require_columns(rows.table, [truth], "truth")
     if truth in plan.features:
         raise InvalidInput(f"features must not be what is to be explained, got {truth!r}.")
-    room, said = _room(plan, step, lower, upper, minimum)
-    blocks, folds, notes = _blocks(plan, rows.table, n_splits, horizon)
+    room, n_rows = _room(plan, step, lower, upper, minimum), rows.observed.size
+    notes: list[str] = []
+    dates = None if plan.date is None else read_dates(rows.table, plan.date).to_numpy()
+    if dates is None:
+        if horizon is not None:
+            raise InvalidInput("horizon needs a column of dates, got none.")
+        notes.append(
+            "There is no date column: rows were held out at random, the future may have helped."
+        )
+    blocks = hold_out(dates, n_rows, n_splits, horizon, plan.random_state)
     flags = known_flags(plan, rows) if truth is None else None
     if flags is None and truth is None and (rows.flag is not None or rows.stock is not None):
         notes.append(f"{_UNTOLD}: decisions are not evaluated on rows that show their truth.")
@@ -130,22 +136,23 @@ def compare(
     methods, left_out = _methods(plan)
     notes += left_out
     tell, total = progress or (lambda *_: None), len(methods) * len(blocks) + 1
-    values: Array | None = None
-    basis: Basis = "seen"
-    if flags is None:
-        tell(0, total, "the evaluator")
-        values, basis, how = _truth(plan, rows, truth)
-        said = [*how, *said]
+    tell(0, total, "the evaluator")
+    basis: Basis
+    values, basis, said = rows.observed, "seen", list[str]()
+    if truth is not None:
+        values, basis = finite(rows.table, truth, "truth"), "truth"
+    elif flags is None:
+        values, basis, said = _estimate(plan, rows.table, rows.observed)
     decided: dict[str, Array] = {}
     done = 1
     for method in methods:
-        decided[method] = np.full(rows.observed.size, np.nan)
+        decided[method] = np.full(n_rows, np.nan)
         try:
             for train, held_out in blocks:
                 tell(done, total, names[method])
                 found = _decide(plan, method, rows.table[train], rows.table[held_out], room)
                 for name, each in found.items():
-                    decided.setdefault(name, np.full(rows.observed.size, np.nan))[held_out] = each
+                    decided.setdefault(name, np.full(n_rows, np.nan))[held_out] = each
                 done += 1
         except MissingPackage as error:
             if method == "plan":
@@ -157,25 +164,23 @@ def compare(
     whole = [
         name for name in METHODS if name in decided and not np.isnan(decided[name][held]).any()
     ]
-    notes += [
-        f"Left out: {names[name]}, because not every block had enough rows to choose by."
-        for name in decided
-        if name not in whole
-    ]
-    cost = plan.cost.with_rows(**given_costs(rows)).take(held)
     ends = np.cumsum([0, *(held_out.size for _, held_out in blocks)])
     evaluated, reach = _evaluate(
         plan,
-        cost,
+        plan.cost.with_rows(**given_costs(rows)).take(held),
         {name: decided[name][held] for name in whole},
-        values=rows.observed[held] if values is None else values[..., held],
+        values=values[..., held],
         flags=None if flags is None else flags[held],
         weight=None if rows.weight is None else rows.weight[held],
         truth_known=basis == "truth",
         folds=[slice(*each) for each in pairwise(ends)],
     )
-    said = [*reach, *said]
-    return Comparison(basis, evaluated, held.size, tuple(folds), (*said, *notes, *rows.notes))
+    folds = (
+        ()
+        if dates is None
+        else tuple((str(dates[each].min()), str(dates[each].max())) for _, each in blocks)
+    )
+    return Comparison(basis, evaluated, held.size, folds, (*reach, *said, *notes, *rows.notes))
 
 
 def evaluate(
@@ -211,19 +216,27 @@ def evaluate(
     -------
     Comparison
     """
-    room, said = _room(plan, step, lower, upper, minimum)
+    room = _room(plan, step, lower, upper, minimum)
     if truth is not None:
         rows = as_polars(table)
-        found = in_hindsight(plan, rows, plan.decide(rows, *room), truth)
-    else:
-        found = _on_seen_rows(plan, as_polars(table), room, columns)
-    names, shown = method_labels(plan.problem), [each.method for each in found.methods]
-    absent = [names[name] for name in _BASELINES if name not in shown]
-    left_out = (
-        f"Left out: {'; '.join(absent)}, because a fitted plan does not hold them: compare learns "
-        "them as well."
-    )
-    return replace(found, notes=(*found.notes, *said, left_out))
+        return in_hindsight(plan, rows, plan.decide(rows, *room), truth)
+    own = {key: plan.column(key) for key in ("censored", "stock")}
+    told = {key: name for key, name in (columns or own).items() if name is not None}
+    if plan.problem != "newsvendor" or not told:
+        raise InvalidInput(
+            "truth must name a column, or for orders columns['censored'] or columns['stock'] must "
+            "say which rows sold out, got neither."
+        )
+    costs = {key: plan.column(key) for key in ("underage", "overage")}
+    read = clone(plan).set_params(columns={**costs, **told}).rows(table)
+    flags = known_flags(plan, read)
+    if flags is None:
+        raise InvalidInput(f"{_UNTOLD}, so orders cannot be evaluated: truth must name a column.")
+    found = plan.decide(read.table, *room)
+    cost = plan.cost.with_rows(**given_costs(read))
+    evaluated, reach = _evaluate(plan, cost, _both(found), values=read.observed, flags=flags)
+    notes = (*reach, *read.notes, *found.notes)
+    return Comparison("seen", evaluated, read.observed.size, (), notes)
 
 
 def in_hindsight(
@@ -255,30 +268,6 @@ def in_hindsight(
     return Comparison("truth", evaluated, rows.height, (), found.notes)
 
 
-def _on_seen_rows(
-    plan: DecisionPlan, table: polars.DataFrame, room: Room, columns: Mapping[str, str] | None
-) -> Comparison:
-    """Evaluate orders where flags or stock say which rows show their truth."""
-    own = {key: plan.column(key) for key in ("censored", "stock")}
-    told = {key: name for key, name in (columns or own).items() if name is not None}
-    if plan.problem != "newsvendor" or not told:
-        raise InvalidInput(
-            "truth must name a column, or for orders columns['censored'] or columns['stock'] must "
-            "say which rows sold out, got neither."
-        )
-    costs = {key: plan.column(key) for key in ("underage", "overage")}
-    asked = clone(plan).set_params(columns={**costs, **told})
-    rows = asked.rows(table)
-    flags = known_flags(plan, rows)
-    if flags is None:
-        raise InvalidInput(f"{_UNTOLD}, so orders cannot be evaluated: truth must name a column.")
-    found = plan.decide(rows.table, *room)
-    cost = plan.cost.with_rows(**given_costs(rows))
-    evaluated, reach = _evaluate(plan, cost, _both(found), values=rows.observed, flags=flags)
-    notes = (*reach, *rows.notes, *found.notes)
-    return Comparison("seen", evaluated, rows.observed.size, (), notes)
-
-
 def _both(found: Decisions) -> dict[str, Array]:
     """Decisions of a plan, after those that ignore censoring."""
     ignoring = {} if found.ignoring is None else {"ieo": found.ignoring}
@@ -290,53 +279,13 @@ def _both(found: Decisions) -> dict[str, Array]:
 
 def _room(
     plan: DecisionPlan, step: float | str | None, lower: Any, upper: Any, minimum: Any
-) -> tuple[Room, list[str]]:
-    """Read what can be carried out, and say so where it is not as usual."""
-    usual = 1.0 if plan.problem == "newsvendor" else None
-    if isinstance(step, str) and step != "auto":
+) -> Room:
+    """Read what can be carried out."""
+    if step == "auto":
+        step = 1.0 if plan.problem == "newsvendor" else None
+    if isinstance(step, str):
         raise InvalidInput(f"step must be a number, None or 'auto', got {step!r}.")
-    size = usual if isinstance(step, str) else step
-    words = []
-    if size != usual:
-        words.append("in fractions" if size is None else f"in lots of {size:g}")
-    if lower not in (None, 0):
-        words.append(f"at least {lower:g}")
-    if upper is not None:
-        words.append(f"at most {upper:g}")
-    if minimum is not None:
-        words.append(f"at least {minimum:g} if anything")
-    said = (
-        [f"Decisions are evaluated as they are carried out: {', '.join(words)}."] if words else []
-    )
-    return (size, lower, upper, minimum), said
-
-
-def _blocks(
-    plan: DecisionPlan, table: polars.DataFrame, n_splits: int, horizon: int | None
-) -> tuple[list[tuple[Index, Index]], list[Fold], list[str]]:
-    """Rows to learn from and rows held out, in the order of time where there is one."""
-    if plan.date is None:
-        if horizon is not None:
-            raise InvalidInput("horizon needs a column of dates, got none.")
-        if not 2 <= n_splits <= table.height:
-            raise InvalidInput(
-                f"Without a date, n_splits must be from 2 to the number of rows, got {n_splits}."
-            )
-        from sklearn.model_selection import KFold
-
-        shuffled = KFold(n_splits, shuffle=True, random_state=plan.random_state)
-        note = "There is no date column: rows were held out at random, the future may have helped."
-        return list(shuffled.split(np.empty(table.height))), [], [note]
-    dates = read_dates(table, plan.date).to_numpy()
-    needed, found = n_splits * (horizon or 1) + 1, np.unique(dates).size
-    if found < needed:
-        raise InvalidInput(
-            f"Holding out {n_splits:,} blocks of {horizon or 1:,} days needs {needed:,} different "
-            f"dates, got {found:,} in column {plan.date!r}."
-        )
-    splits = list(RollingOrigin(n_splits, horizon).split(dates, groups=dates))
-    folds = [Fold(str(dates[held].min()), str(dates[held].max())) for _, held in splits]
-    return splits, folds, []
+    return step, lower, upper, minimum
 
 
 def _methods(plan: DecisionPlan) -> tuple[list[str], list[str]]:
@@ -402,38 +351,25 @@ def _decide(
 # --- What decisions cost: on the truth, on its estimated distribution, or on the observations.
 
 
-def expected_truth(rule: Any, features: Any) -> Array:
-    """Equally likely values of the truth of each row under the distribution of a rule."""
-    quantile = rule.quantile_function(features)
-    levels = (np.arange(41) + 0.5) / 41
-    return np.stack([quantile(float(level)) for level in levels])
-
-
-def _truth(
-    plan: DecisionPlan, rows: TableRows, truth: str | None
+def _estimate(
+    plan: DecisionPlan, table: polars.DataFrame, observed: Array
 ) -> tuple[Array, Basis, list[str]]:
-    """Give the truth if it is known, else values of its distribution, else the observations."""
-    if truth is not None:
-        return finite(rows.table, truth, "truth"), "truth", []
+    """Values of the distribution of the truth that the plan estimates, else the observations."""
     if not plan.latent or plan.by:
         note = (
             "Evaluated on observations, which favours decisions that are too low: a truth, flags "
             "or stock would tell more."
         )
-        return rows.observed, "observation", [note]
-    fitted: DecisionPlan = clone(plan).fit(rows.table)
-    found = fitted.diagnosis_
-    assert found is not None
+        return observed, "observation", [note]
+    fitted: DecisionPlan = clone(plan).fit(table)
+    assert fitted.diagnosis_ is not None
+    sure = {"yes": "", "no": " These data cannot tell whether it is."}
     note = (
         "Nobody knows the truth: costs are based on what the plan estimates it to have been, and "
         "are right only as far as that is right."
-    )
-    if found.identified == "no":
-        note += " These data cannot tell whether it is."
-    elif found.identified != "yes":
-        note += " These data hardly tell whether it is."
-    values = expected_truth(fitted.estimator_.rule_, fitted.encode(rows.table))
-    return values, "estimate", [note]
+    ) + sure.get(str(fitted.diagnosis_.identified), " These data hardly tell whether it is.")
+    quantile = fitted.estimator_.rule_.quantile_function(fitted.encode(table))
+    return equally_likely(quantile, 41), "estimate", [note]
 
 
 def _evaluate(

@@ -4,8 +4,9 @@ Orders, and prices that cost by the unit, come from a decision model. Prices of 
 ages of replacement, are read off the distribution of the truth that `LatentBand` has learned.
 
 A linear model through shifted observations and the distribution itself are two uses of the same
-latent model, which is learned once for both. They are compared on the last quarter of each series,
-or on rows drawn at random where there are no dates, by `unmet.evaluation.censored_cost`.
+latent model, which is learned once for both. Models are compared as those of an `OrderPlan` are, on
+the last quarter of the days, or on rows drawn at random where there are no dates
+(`unmet.evaluation.backtest`).
 """
 
 from __future__ import annotations
@@ -20,14 +21,13 @@ from sklearn.base import BaseEstimator, clone
 
 from unmet.arrays import Array, Band, Features, Limits
 from unmet.censoring import BandRule, Diagnosis, LatentBand
-from unmet.censoring.text import number
 from unmet.costs import AgeReplacement, Cost, CustomPricing, Revenue
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.estimators import BoostedDecision, DistributionDecision, LinearDecision, NeuralDecision
+from unmet.estimators.base import DecisionModel
 from unmet.estimators.lots import read_room
 from unmet.evaluation import best_price
-from unmet.evaluation.backtest import ModelChoice, score_decisions
-from unmet.evaluation.splits import read_times
+from unmet.evaluation.backtest import ModelChoice, choose_model, hold_out, score_decisions
 from unmet.lifetimes import latent_ages, replacement_age
 from unmet.rows import Rows
 from unmet.tables.reading import TableRows
@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from unmet.planning.decision_plan import DecisionPlan
 
 LABELS = {
+    "seasonal": "series and weekday alone",
     "linear": "a linear model",
     "distribution": "the estimated distribution of demand",
     "neural": "a neural network",
     "boosted": "boosted trees",
+    "blend": "the mean of the linear model and the trees",
 }
 """Candidates, and what readers are told of each."""
 AUTO = ("linear", "distribution")
@@ -55,10 +57,44 @@ def make_model(name: str, cost: Cost, band: Band | BandRule | None, seed: int) -
         return NeuralDecision(cost, band, random_state=seed)
     if name == "boosted":
         return BoostedDecision(cost, band, random_state=seed)
+    if name == "blend":
+        return BlendedDecision(cost, band, random_state=seed)
     if name == "distribution" and band is not None:
         assert not isinstance(band, Band)
         return DistributionDecision(cost, band, random_state=seed)
     return LinearDecision(cost, band)
+
+
+class BlendedDecision(DecisionModel):
+    """The mean of a linear model and of boosted trees, both with the same band.
+
+    Parameters
+    ----------
+    cost : Cost
+    band : Band, band rule or None, default=None
+    random_state : int, default=0
+    """
+
+    def __init__(
+        self, cost: Cost, band: Band | BandRule | None = None, random_state: int = 0
+    ) -> None:
+        self.cost = cost
+        self.band = band
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, **known: Any) -> Self:
+        """Fit both; `known` is as for `LinearDecision.fit`."""
+        self.linear_ = LinearDecision(self.cost, self.band).fit(X, y, **known)
+        trees = BoostedDecision(self.cost, self.band, random_state=self.random_state)
+        self.boosted_ = trees.fit(X, y, **known)
+        self.band_rule_, self.diagnosis_ = self.linear_.band_rule_, self.linear_.diagnosis_
+        self.cost_, self._by_row = self.linear_.cost_, self.linear_._by_row
+        self._shift_cost = self.linear_._shift_cost
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Decide for each row."""
+        return 0.5 * (self.linear_.predict(X) + self.boosted_.predict(X))
 
 
 class ModelEstimator(BaseEstimator):
@@ -240,27 +276,6 @@ def _offers(rows: TableRows) -> Limits | None:
 
 # --- Which model is chosen.
 
-_HELD_OUT = 0.25  # share of the rows; the model that is chosen then learns from all
-_MIN_HELD_OUT = 20  # rows held out that must be known: fewer say nothing
-_SAME = 1e-9  # of a cost: what is closer was decided alike
-
-
-def plain_why(choice: ModelChoice) -> str:
-    """Say why a model was chosen, without a word of statistics."""
-    if choice.behind is None:
-        return choice.why
-    rival = min((name for name in choice.cost if name != choice.model), key=choice.cost.__getitem__)
-    start = f"Orders follow {LABELS[choice.model]}"
-    if abs(choice.behind) <= _SAME * max(choice.cost.values()):
-        return f"{start}; {LABELS[rival]} would order the same."
-    tried = f"on {choice.n_rows:,} rows that neither had seen"
-    if choice.behind > 0:
-        return f"{start}: {tried}, {LABELS[rival]} costs {number(choice.behind)} a row more."
-    return (
-        f"{start}: {tried}, {LABELS[rival]} costs {number(-choice.behind)} a row less, which may "
-        "be chance."
-    )
-
 
 def candidates(model: Any) -> tuple[str, ...]:
     """Names of the models that a plan may choose from; one where it has chosen itself."""
@@ -289,8 +304,7 @@ def choose(plan: DecisionPlan, features: Any, rows: TableRows) -> ModelChoice | 
     if plan.problem != "newsvendor" or not plan.latent or len(names) == 1:
         return None
     if not plan.by:
-        held_out = HeldOut.of(plan, features, rows)
-        return held_out if isinstance(held_out, ModelChoice) else held_out.choose(plan.cost)
+        return HeldOut(plan, features, rows).choose(plan.cost)
     # No backtest: with flags the shared distribution closed 91, 89 and 137% of the gap on two
     # bakeries and a restaurant (nine, three and five series) and 126% on 88 series of sixty days,
     # where linear models shifted by a common band closed 31, 56, 134 and 107%.
@@ -305,122 +319,93 @@ def choose(plan: DecisionPlan, features: Any, rows: TableRows) -> ModelChoice | 
 
 
 class HeldOut:
-    """Candidates that learn from the earlier rows and are compared on the later ones, by any cost.
+    """The last quarter of the days, or of rows at random: candidates learn from the others.
+
+    The censoring model is learned once; `choose` compares decisions by any cost.
 
     Parameters
     ----------
     plan : DecisionPlan
-    rule : LatentBand
-        Fitted to the rows to learn from.
-    past, coming : pair of features and TableRows
-        To learn from, and held out.
-    censored : ndarray of shape (n_held_out,)
-        What is known of the rows held out.
-    words : str
-        Which rows were held out.
+    features : array or sparse matrix
+    rows : TableRows
     """
 
-    def __init__(
-        self,
-        plan: DecisionPlan,
-        rule: LatentBand,
-        past: tuple[Any, TableRows],
-        coming: tuple[Any, TableRows],
-        censored: Array,
-        words: str,
-    ) -> None:
-        self.plan, self.rule, self.past, self.coming = plan, rule, past, coming
-        self.censored, self.words = censored, words
-
-    @classmethod
-    def of(cls, plan: DecisionPlan, features: Any, rows: TableRows) -> HeldOut | ModelChoice:
-        """Hold a quarter of the rows out and learn what the others hide; or say why not."""
+    def __init__(self, plan: DecisionPlan, features: Any, rows: TableRows) -> None:
+        self.plan = plan
         names, flags = candidates(plan.model), known_flags(plan, rows)
         if flags is None:
             plain = "linear" if "linear" in names else names[0]
-            return ModelChoice(
+            self._instead: ModelChoice | None = ModelChoice(
                 plain,
                 f"Orders follow {LABELS[plain]}: neither flags nor stock say which rows sold out, "
                 "and sales alone would choose the model that orders least.",
             )
-        held, words = _held_out(rows, plan.random_state)
-        past, coming = (
-            (features[index], _take(rows, index))
-            for index in (np.flatnonzero(~held), np.flatnonzero(held))
-        )
+            return
         simplest = "distribution" if "distribution" in names else names[0]
-        few = ModelChoice(
+        self._instead = ModelChoice(
             simplest,
             f"Orders follow {LABELS[simplest]}: there are too few rows to compare it with others.",
         )
-        if np.count_nonzero(flags[held] == 0) < _MIN_HELD_OUT:
-            return few
-        X, seen = past
+        n_rows, n_splits, horizon = rows.observed.size, 4, None
+        if rows.time is not None:
+            n_splits, horizon = 1, max(np.unique(rows.time).size // 4, 1)
         try:
+            train, held = hold_out(rows.time, n_rows, n_splits, horizon, plan.random_state)[0]
+            if np.count_nonzero(flags[held] == 0) < 20:  # fewer say nothing
+                return
+            self.past, self.coming = (
+                (features[index], _take(rows, index)) for index in (train, held)
+            )
+            self.flags, (X, seen) = flags[held], self.past
             given = Rows.of(
                 plan.cost.with_rows(**given_costs(seen)),
                 X,
                 *(seen.observed, seen.weight, seen.flag, seen.stock, seen.time, seen.series),
                 at_least=2,
             )
-            rule: LatentBand = clone(plan.rule).fit_rows(given, plan.cost)
+            self.rule: LatentBand = clone(plan.rule).fit_rows(given, plan.cost)
         except InvalidInput:
-            return few
-        return cls(plan, rule, past, coming, flags[held], words)
+            return
+        self._instead = None
 
     def choose(self, cost: Cost) -> ModelChoice:
         """Choose for a cost; what cannot be told apart goes to the distribution."""
-        (X, past), (X_coming, coming) = self.past, self.coming
+        if self._instead is not None:
+            return self._instead
+        plan, (X, past), (X_coming, coming) = self.plan, self.past, self.coming
         decided: dict[str, Array] = {}
         left_out: list[str] = []
-        for name in candidates(self.plan.model):
+        for name in candidates(plan.model):
             try:
                 if name in AUTO:  # from the rule that has learned already
                     estimator = ModelEstimator.from_rule(name, cost, self.rule, X, past)
-                else:
-                    model = make_model(name, cost, self.plan.rule, self.plan.random_state)
-                    estimator = ModelEstimator(model).fit(X, past)
+                    decided[name] = estimator.decide(X_coming, None, 0, None, None)
+                    continue
+                estimator = ModelEstimator(make_model(name, cost, plan.rule, plan.random_state))
+                encoder = plan.encoder(past.table, name)
+                assert encoder is not None
+                learned, asked = (encoder.transform(each.table) for each in (past, coming))
+                estimator.fit(learned, past)
+                decided[name] = estimator.decide(asked, None, 0, None, None)
             except MissingPackage as absent:
-                left_out.append(f"{LABELS[name]} was left out, because {absent}")
-                continue
-            decided[name] = estimator.decide(X_coming, None, 0, None, None)
+                left_out.append(f"{LABELS[name].capitalize()} took no part: {absent}")
         found, adjusted = score_decisions(
             cost.with_rows(**given_costs(coming)),
             decided,
             coming.observed,
-            self.censored,
+            self.flags,
             series=coming.series,
             sample_weight=coming.weight,
         )
-        names, same = list(found.cost), _SAME * max(found.cost.values())
-        preferred = "distribution" if "distribution" in names else names[0]
-        model = found.best
-        if model != preferred:
-            behind, error = found.difference(preferred, model)
-            model = preferred if behind <= max(error, same) else model
-        others = {name: each for name, each in found.cost.items() if name != model}
-        if not others:
-            return ModelChoice(model, f"Orders follow {LABELS[model]}. {' '.join(left_out)}")
-        rival = min(others, key=others.__getitem__)
-        more, error = found.difference(rival, model)
-        start = f"Orders follow {LABELS[model]}: on {found.n_known:,} rows held out ({self.words}) "
-        size = f"{number(abs(more))} per row (standard error {number(error)})"
-        if abs(more) <= same:
-            why = f"{start}it decides as {LABELS[rival]} does."
-        elif model == found.best:
-            why = f"{start}it costs {size} less than {LABELS[rival]}."
-        else:
-            why = f"{start}{LABELS[rival]} costs {size} less, which chance explains."
-        if found.reached < 0.5:
-            why += " Most decisions lie above nearly all orders, where nobody can tell."
-        return ModelChoice(
-            model,
-            " ".join([why, *left_out]),
+        where = "a quarter of the rows" if coming.time is None else "the last quarter of the days"
+        return choose_model(
             found.cost,
+            LABELS,
+            f"on {where}, which it had not seen",
+            model=found.cheapest("distribution"),
             n_rows=found.n_known,
             censoring_adjusted=adjusted,
-            behind=more,
-            standard_error=error,
+            left_out=tuple(left_out),
         )
 
 
@@ -434,28 +419,6 @@ def known_flags(plan: DecisionPlan, rows: TableRows) -> Array | None:
     if flags is None or np.mean(~np.isnan(flags)) < 0.5 or (flags == 1.0).all():
         return None
     return flags
-
-
-def _held_out(rows: TableRows, seed: int) -> tuple[NDArray[np.bool_], str]:
-    """Rows that candidates are compared on: the last of each series, or some at random."""
-    n_rows = rows.observed.size
-    held = np.zeros(n_rows, dtype=np.bool_)
-    if rows.time is None:
-        count = round(_HELD_OUT * n_rows)
-        held[np.random.default_rng(seed).choice(n_rows, count, replace=False)] = True
-        return held, "drawn at random"
-    when, _ = read_times(rows.time, n_rows)
-    label = np.zeros(n_rows, dtype=np.intp)
-    if rows.series is not None:
-        label = np.unique(rows.series, return_inverse=True)[1].reshape(-1)
-    order = np.lexsort((when, label))
-    starts = np.flatnonzero(np.diff(label[order], prepend=-1))
-    for own in np.split(order, starts[1:]):
-        # whole days: rows of the same day are not the future of each other
-        cut = when[own[int((1.0 - _HELD_OUT) * own.size)]] if own.size > 1 else np.inf
-        held[own] = when[own] >= cut
-    words = "the last quarter of the days"
-    return held, words if starts.size == 1 else f"{words} of each series"
 
 
 def _take(rows: TableRows, index: NDArray[np.intp]) -> TableRows:

@@ -98,11 +98,13 @@ class DecisionPlan(BaseEstimator):
         Features that are categories although they look like numbers.
     by : sequence of str, default=()
         One model for each group of these columns, shrunk to the pooled estimate.
-    model : {"auto", "linear", "distribution", "neural", "boosted"}, or several, default="auto"
-        Of several the one is taken that costs least on time held out, which can be told where flags
-        or stock say which rows sold out; ties go to the distribution. "auto" is ``("linear",
-        "distribution")``. Where nothing says which rows sold out, the linear model. With `by` and
-        flags the distribution of all groups together.
+    model : str or sequence of str, default="auto"
+        "seasonal" (series and weekday alone, where there are dates), "linear", "distribution",
+        "neural", "boosted" or "blend" (the mean of linear model and trees). Of several the one is
+        taken that costs least on time held out, which can be told where flags or stock say which
+        rows sold out; ties go to the distribution. "auto" is ``("linear", "distribution")``. Where
+        nothing says which rows sold out, the linear model. With `by` and flags the distribution of
+        all groups together.
     band : "auto", Band, band rule or None, default="auto"
         How far above the observation the truth may lie: see `unmet.censoring`. "auto" is
         `LatentBand`, None takes observations for the truth.
@@ -274,6 +276,8 @@ class DecisionPlan(BaseEstimator):
         if isinstance(self.band, str):
             OneOf("auto")("band", self.band)
         names = candidates(self.model)
+        if "seasonal" in names and self.date is None:
+            raise InvalidInput("model 'seasonal' needs a column of dates, got none.")
         if "distribution" in names and self.model != "auto" and not self.latent:
             raise InvalidInput(f"model 'distribution' needs a LatentBand, got band {self.rule!r}.")
         if self.from_distribution and not self.latent:
@@ -341,6 +345,9 @@ class DecisionPlan(BaseEstimator):
             groups = features.select(self.by).unique(maintain_order=True)
             self.groups_ = {name: groups[name].to_list() for name in self.by}
         self.choice_: ModelChoice | None = choose(self, features, rows)
+        if "seasonal" in candidates(self.model):  # it may be what was chosen
+            self.encoder_ = self.encoder(rows.table)
+            features = self.encode(rows.table)
         self.estimator_ = self.estimator().fit(features, rows)
         self.ignoring_ = None
         if self.rule is not None:
@@ -395,15 +402,16 @@ class DecisionPlan(BaseEstimator):
             bad_rows=self.bad_rows if self.problem == "newsvendor" else None,
         )
 
-    def encoder(self, table: polars.DataFrame) -> TableEncoder | None:
-        """Fit an encoder of the features to a table; None where there are no features."""
-        if not self.features and not self.calendar:
+    def encoder(self, table: polars.DataFrame, model: str = "") -> TableEncoder | None:
+        """Fit an encoder of what a model decides from; None where there is one age for all."""
+        features, categories, calendar = self.features, self.categories, self.calendar
+        if (model or self.model_name) == "seasonal":
+            features, categories, calendar = self.series, self.series, ("weekday",)
+        if not features and not calendar:
             if self.problem == "replacement":
-                return None  # one age for all
+                return None
             raise InvalidInput("features must name at least one column, got none.")
-        encoder = TableEncoder(
-            list(self.features), list(self.categories), self.date, list(self.calendar)
-        )
+        encoder = TableEncoder(list(features), list(categories), self.date, list(calendar))
         fitted: TableEncoder = encoder.fit(table)
         return fitted
 

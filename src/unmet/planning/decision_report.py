@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from unmet.censoring.model import equally_likely
 from unmet.tables.dates import read_dates
 from unmet.tables.reading import TableRows
 
@@ -53,20 +54,6 @@ class MethodCost:
 
 
 @dataclass(frozen=True)
-class Fold:
-    """A block of time held out: learned from what lies before it.
-
-    Attributes
-    ----------
-    first, last : str
-        First and last time held out.
-    """
-
-    first: str
-    last: str
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Several methods evaluated on the same rows.
 
@@ -79,8 +66,8 @@ class Comparison:
     methods : tuple of MethodCost
     n_rows : int
         Rows evaluated.
-    folds : tuple of Fold
-        Blocks of time held out; empty where the rows are those that were learned from.
+    folds : tuple of pairs of str
+        First and last time of each block held out; empty where rows were held out at random.
     notes : tuple of str
         Sentences a reader should know.
     """
@@ -88,7 +75,7 @@ class Comparison:
     basis: Basis
     methods: tuple[MethodCost, ...]
     n_rows: int
-    folds: tuple[Fold, ...] = ()
+    folds: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, method: str) -> MethodCost:
@@ -116,8 +103,6 @@ def keep_history(plan: DecisionPlan, rows: TableRows, features: Any) -> dict[str
     """
     import polars as pl
 
-    from unmet.planning.backtest import expected_truth
-
     if plan.date is None:
         return None
     names = tuple(plan.series) or tuple(plan.by)
@@ -139,8 +124,9 @@ def keep_history(plan: DecisionPlan, rows: TableRows, features: Any) -> dict[str
     latest = pl.col("date").rank("dense", descending=True).over("item") <= _MAX_TIMES
     kept = kept.filter(latest).sort("item", "date", maintain_order=True)
     rule, expected = getattr(plan.estimator_, "rule_", None), None
-    if callable(getattr(rule, "quantile_function", None)) and not plan.by:
-        expected = expected_truth(rule, features[kept["row"].to_numpy()]).mean(axis=0)
+    if rule is not None and hasattr(rule, "quantile_function") and not plan.by:
+        seen_from = features[kept["row"].to_numpy()]
+        expected = equally_likely(rule.quantile_function(seen_from), 41).mean(axis=0)
     unknown = pl.lit(None, pl.Float64).alias("expected")
     whole = kept.with_columns(unknown if expected is None else pl.Series("expected", expected))
     amounts = pl.col("observed", "expected")

@@ -318,7 +318,7 @@ def method_costs(data: Mapping[str, Any]) -> tuple[charts.Chart, str, str]:
     if folds:
         blocks = "The block" if len(folds) == 1 else f"Each of {len(folds)} blocks"
         how = (
-            f"{blocks} of time from {folds[0].first} to {folds[-1].last} was held out and decided "
+            f"{blocks} of time from {folds[0][0]} to {folds[-1][1]} was held out and decided "
             "on from what lies before it; diamonds are the blocks."
         )
     finding = sentences.comparison_finding(comparison, labels_for(data["problem"]))
