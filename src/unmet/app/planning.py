@@ -297,7 +297,6 @@ class QuickPlan(OrderPlan):
 
 def items(plan: OrderPlan) -> dict[int, str]:
     """Places and names of the series that orders are for."""
-    assert plan.panel_.planned is not None
     places = np.flatnonzero(plan.panel_.planned).tolist() if plan.schema_.series else [0]
     return {place: series_name(plan, place) or "All sales" for place in places}
 

@@ -24,7 +24,7 @@ from unmet.censoring.panel import PanelDistribution
 from unmet.costs import Newsvendor, SquaredError
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
 from unmet.estimators import BoostedDecision, LinearDecision, NeuralDecision
-from unmet.evaluation.backtest import ModelChoice, choose_model
+from unmet.evaluation.backtest import ModelChoice, choose_model, score_decisions
 from unmet.inventory import DemandDistribution
 from unmet.planning.history import DRAWN, SAME_DAYS, History, LinearColumns, Single, at
 from unmet.planning.stockouts import VIEWS, DayDemand
@@ -568,10 +568,23 @@ class DemandForecast:
             )
             shape = (n_series, origins.size, n_periods)
             came = truth[series, origin + ahead].reshape(shape)
-            level = history.rows(*where)[1].reshape(shape)[..., 0]
+            known = ~np.isnan(came)
             expected = {name: each.reshape(shape) for name, each in found.items()}
+            totals = {
+                name: np.where(known, each, 0.0).sum(axis=2).ravel()
+                for name, each in {**expected, "": came}.items()
+            }
+            total = totals.pop("")
+            # At even costs, by what is missed of demand until the horizon against the noise that
+            # counts of its level have: in units, which few fast sellers have most of, orders of
+            # eight weeks cost 2 to 8% more (benchmarks/weekly.py).
+            level = history.rows(*where)[1].reshape(shape)[..., 0] * known.sum(axis=2)
+            weight = np.where(level > 0, 1.0 / np.sqrt(np.maximum(level, 1e-300)), 0.0)
+            score, _ = score_decisions(
+                Newsvendor(1.0, 1.0), totals, total, None, sample_weight=weight.ravel()
+            )
             self.choice_ = choose_model(
-                {name: _miss(each, came, level) for name, each in expected.items()},
+                score.cost,
                 LABELS,
                 "on periods that it had not seen",
                 follows=follows,
@@ -602,20 +615,6 @@ class DemandForecast:
         ahead = np.tile(np.arange(self.n_periods), now.n_series)
         found = self._model.decide(history, series, now.n_days + ahead, ahead + 1)
         return np.asarray(found.reshape(now.n_series, self.n_periods))
-
-
-def _miss(expected: Array, truth: Array, level: Array) -> float:
-    """Miss of demand until the horizon: its mean size in units, and its mean against the noise.
-
-    Units are what costs money, and few fast sellers have most of them; against the noise that
-    counts of its level have, every series weighs the same. The product of the two needs no choice.
-    """
-    known = ~np.isnan(truth)
-    miss = np.abs(np.where(known, truth - expected, 0.0).sum(axis=2))
-    count = known.sum(axis=2)
-    there = count > 0
-    noise = np.sqrt(np.maximum(level * count, 1e-300))
-    return float(np.sqrt(miss[there].mean() * (miss[there] / noise[there]).mean()))
 
 
 # --- What moves the usual sales of a day: contributions of groups of features, in units.

@@ -330,16 +330,10 @@ class DecisionLog:
             return found
         days = panel.place(self.table[_DATE].to_numpy())
         days = days if n_coming is None else days - panel.n_days
-        place = np.zeros(self.table.height)
-        if self.series:
-            assert panel.keys is not None
-            own = panel.keys.select(pl.col(f"\0{name}").alias(name) for name in self.series)
-            own, on = own.with_row_index("\0place"), list(self.series)
-            joined = self.table.join(own, on=on, how="left", maintain_order="left")["\0place"]
-            place = joined.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        place = panel.places(self.table, self.series)
         values = self.table.select(pl.coalesce(units)).to_series().fill_null(np.nan).to_numpy()
-        inside = (days >= 0) & (days < n_days) & ~np.isnan(place) & ~np.isnan(values)
-        where = place[inside].astype(np.intp), days[inside].astype(np.intp)
+        inside = (days >= 0) & (days < n_days) & (place >= 0) & ~np.isnan(values)
+        where = place[inside], days[inside].astype(np.intp)
         found[where] = 0.0
         np.add.at(found, where, values[inside])  # several may arrive in one week
         return found

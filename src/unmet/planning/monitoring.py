@@ -259,14 +259,10 @@ class _MonitoredDays:
         self.n_days = int(self._columns[-1]) + 1
         day = panel.n_days + np.arange(self.n_days)
         self.dates, self.of_day = panel.date(day), day % self.cycle
+        assert fresh.keys is not None
         self.owner = np.zeros(1, dtype=np.intp)  # of each new series; −1 where the plan has none
         if schema.series:
-            assert panel.keys is not None
-            assert fresh.keys is not None
-            names = [f"\0{name}" for name in schema.series]
-            own = panel.keys.select(names).with_row_index("\0place")
-            place = fresh.keys.select(names).join(own, on=names, how="left", maintain_order="left")
-            self.owner = place["\0place"].cast(int).fill_null(-1).to_numpy().astype(np.intp)
+            self.owner = panel.places(fresh.keys, schema.series)
         self.observed = self._on_grid(fresh.observed)
         self.seen = ~np.isnan(self.observed)
         if not self.seen.any():
@@ -539,7 +535,6 @@ def _listed(names: Sequence[str]) -> str:
 def _assortment(days: _MonitoredDays) -> Check:
     """Series that are new, or that have ended."""
     planned, fresh, own = days.panel.planned, days.fresh, days.owner >= 0
-    assert planned is not None
     assert fresh.keys is not None
     back = int((~planned[days.owner[own]]).sum())
     rows = fresh.keys.select(days.schema.series).rows()

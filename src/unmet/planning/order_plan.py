@@ -55,7 +55,7 @@ from unmet.tables.panel import (
     read_panel,
     refuse_absurd,
 )
-from unmet.tables.reading import as_polars, kind_of, like_table
+from unmet.tables.reading import as_polars, kind_of, like_table, require_columns
 from unmet.tables.schema import Schema
 from unmet.validation import ErrorCollector, Instance, Number, OneOf, WholeNumber
 
@@ -369,7 +369,9 @@ class OrderPlan(BaseEstimator):
                 self.notes_ += tuple(said)
                 self._refill(ahead, tell)
             else:
-                self._learn(tell)
+                tell(1, 5, "comparing models on the last weeks")
+                self.choice_ = self._choose()
+                self._decide(tell)
         if log is not None:
             self._evaluate_overrides(log, rows)
         tell(5, 5, "done")
@@ -497,34 +499,28 @@ class OrderPlan(BaseEstimator):
         check_is_fitted(self, "n_rows_")
         asked = [Number(above=0, below=1)("levels", level) for level in levels]
         panel = self.panel_
-        found: dict[str, Array] = {}
-        if self.supply is None:
-            series, day, gap = self.targets_
-        else:
-            ahead = self.expected_
-            assert panel.planned is not None
-            planned = np.flatnonzero(panel.planned)
-            series = np.repeat(planned, ahead.shape[1])
-            day = panel.n_days + np.tile(np.arange(ahead.shape[1]), planned.size)
+        found: list[Array] = []
         with one_blas_thread():
-            for level in asked:
-                if self.supply is not None:
-                    mean = ahead[series, day - panel.n_days]
+            if self.supply is None:
+                series, day, gap = self.targets_
+                history = self._training().history
+                for level in asked:
+                    cost = Newsvendor.at_level(self._sales_level(level))
+                    model = self._fit_model(self.choice_.model, True, cost)
+                    found.append(model.decide(history, series, day, gap))
+            else:
+                ahead, planned = self.expected_, np.flatnonzero(panel.planned)
+                series = np.repeat(planned, ahead.shape[1])
+                day = panel.n_days + np.tile(np.arange(ahead.shape[1]), planned.size)
+                mean = ahead[planned].ravel()
+                for level in asked:
                     values = self.distribution_.quantile(mean, series, level)
-                    values = np.where(mean > 0, values, 0.0)
-                else:
-                    rate = None if self.rate_ is None else self.rate_.imposed[0]
-                    told = level if rate is None else _observed(level, rate)
-                    training = self._training()
-                    model = self._fit_model(self.choice_.model, True, Newsvendor.at_level(told))
-                    values = model.decide(training.history, series, day, gap)
-                found[f"demand_q{level:g}"] = values
-        values = np.sort(np.stack(list(found.values())), axis=0)[np.argsort(np.argsort(asked))]
-        columns = {name: np.round(each, 4) for name, each in zip(found, values, strict=True)}
-        dates = pl.Series(self.schema_.date, panel.date(day)).cast(pl.Date)
-        return like_table(
-            self._keyed(pl.DataFrame({self.schema_.date: dates, **columns}), series), self._kind
-        )
+                    found.append(np.where(mean > 0, values, 0.0))
+        rising = np.sort(np.stack(found), axis=0)[np.argsort(np.argsort(asked))]
+        columns = {self.schema_.date: pl.Series(panel.date(day)).cast(pl.Date)}
+        for level, values in zip(asked, rising, strict=True):
+            columns[f"demand_q{level:g}"] = pl.Series(np.round(values, 4))
+        return like_table(self._keyed(pl.DataFrame(columns), series), self._kind)
 
     def demand(self) -> Any:
         """Give the corrected history: what was sold, and what was asked for.
@@ -612,7 +608,6 @@ class OrderPlan(BaseEstimator):
     def _keyed(self, frame: polars.DataFrame, series: Places | None = None) -> polars.DataFrame:
         """Put the columns of the series before those of a frame, without series that ended."""
         panel = self.panel_
-        assert panel.planned is not None
         places = np.arange(panel.n_series) if series is None else series
         if self.schema_.series and panel.keys is not None:
             frame = panel.keys.select(self.schema_.series)[places].hstack(frame)
@@ -654,48 +649,25 @@ class OrderPlan(BaseEstimator):
 
         names = [*self.schema_.series, self.schema_.date]
         parts = self.order_table_.select(*names, "usual_sales", "hidden_demand", "safety", "order")
-        parts = parts.rename({"safety": "cost_of_running_out"})
-        if rows is None:
-            place = np.arange(parts.height)
-        else:
-            place = self._places(as_polars(rows), parts.select(names))
-        found = parts[place]
+        parts = parts.rename({"safety": "cost_of_running_out"}).with_row_index("\0row")
+        if rows is not None:
+            asked = as_polars(rows)
+            require_columns(asked, names, "rows")
+            same = [pl.col(name).cast(parts[name].dtype, strict=False) for name in names]
+            parts = asked.select(same).join(parts, on=names, how="left", maintain_order="left")
+            if parts["\0row"].null_count():
+                lost = parts.filter(pl.col("\0row").is_null()).select(names).row(0)
+                raise InvalidInput(
+                    f"rows must be among the orders, got {', '.join(map(str, lost))}."
+                )
+        place, found = parts["\0row"].to_numpy().astype(np.intp), parts.drop("\0row")
         if drivers:
-            apart = self._drivers(place)
-            found = pl.concat([found.select(names), apart, found.drop(names)], how="horizontal")
+            series, day, gap = (each[place] for each in self.targets_)
+            with one_blas_thread():
+                apart = drivers_of(self._median, self._history(self.panel_), series, day, gap)
+            columns = [pl.Series(name, np.round(values, 4)) for name, values in apart.items()]
+            found = pl.DataFrame([*found.select(names), *columns, *found.drop(names)])
         return like_table(found, self._kind)
-
-    def _places(self, asked: polars.DataFrame, own: polars.DataFrame) -> Places:
-        """Rows of the table of orders that are asked for."""
-        import polars as pl
-
-        names = own.columns
-        absent = [name for name in names if name not in asked.columns]
-        if absent:
-            raise InvalidInput(
-                f"rows must have the columns {', '.join(names)}, got no {absent[0]!r}."
-            )
-        numbered = own.with_row_index("\0row")
-        place = asked.select(
-            pl.col(name).cast(own[name].dtype, strict=False) for name in names
-        ).join(numbered, on=names, how="left", maintain_order="left")["\0row"]
-        if place.null_count():
-            row = int(place.is_null().arg_max() or 0)
-            raise InvalidInput(
-                f"rows must be among the orders, got row {row}: "
-                f"{', '.join(str(each) for each in asked.select(names).row(row))}."
-            )
-        return place.to_numpy().astype(np.intp)
-
-    def _drivers(self, place: Places) -> polars.DataFrame:
-        """Take usual sales of rows of the table of orders apart."""
-        import polars as pl
-
-        series, day, gap = (each[place] for each in self.targets_)
-        history = self._history(self.panel_)
-        with one_blas_thread():
-            found = drivers_of(self._median, history, series, day, gap)
-        return pl.DataFrame({name: np.round(values, 4) for name, values in found.items()})
 
     # --- Saving.
 
@@ -790,23 +762,26 @@ class OrderPlan(BaseEstimator):
     def _history(self, panel: Panel) -> History:
         return History(panel, seasons=self.panel_.tells_seasons, country=self.country)
 
-    def _training(self, impute: bool = True) -> TrainingSet:
-        """Rows of the whole panel to learn from, made once."""
-        if ("training", impute) not in self._memo:
-            self._memo["training", impute] = self._training_set(self.panel_, impute=impute)
-        made: TrainingSet = self._memo["training", impute]
-        return made
-
-    def _training_set(self, panel: Panel, **how: Any) -> TrainingSet:
-        return TrainingSet(
-            panel,
+    def _training(self, impute: bool = True, until: int | None = None) -> TrainingSet:
+        """Rows to learn from: of the whole panel, made once, or of its first days."""
+        key = "training", impute
+        if key in self._memo and until is None:
+            made: TrainingSet = self._memo[key]
+            return made
+        panel, most = self.panel_, {} if until is None else {"most_rows": 200_000}
+        found = TrainingSet(
+            panel if until is None else panel.until(until),
             self.horizon,
             self.lead_time,
-            seasons=self.panel_.tells_seasons,
+            impute=impute,
+            seasons=panel.tells_seasons,
             country=self.country,
             seed=self.random_state,
-            **how,
+            **most,
         )
+        if until is None:
+            self._memo[key] = found
+        return found
 
     def _fit_model(self, name: str, impute: bool, cost: Newsvendor) -> PanelModel:
         """Fit a candidate to the whole panel, or take what was fitted at the same level before."""
@@ -819,19 +794,21 @@ class OrderPlan(BaseEstimator):
         found.cost = cost
         return found
 
+    def _sales_level(self, level: float, rate: float | None = None) -> float:
+        """Level of sales at which demand has its quantile at a level, by the sell-out rate."""
+        if rate is None and self.rate_ is not None:
+            rate = self.rate_.imposed[0]
+        if rate is None:
+            return level
+        # beyond that level a history of sales has nothing to say
+        return min(float(SelloutProfile.of(rate).observed_level(level)), 0.999)
+
     @property
     def _sales_cost(self) -> Newsvendor:
         """The cost under which sales ask for what demand does under `cost_`."""
         if self.rate_ is None:
             return self.cost_
-        rate = self.rate_.imposed[0]
-        return Newsvendor.at_level(_observed(float(self.cost_.level), rate))
-
-    def _learn(self, tell: Step) -> None:
-        """Choose a candidate, and decide."""
-        tell(1, 5, "comparing models on the last weeks")
-        self.choice_ = self._choose()
-        self._decide(tell)
+        return Newsvendor.at_level(self._sales_level(float(self.cost_.level)))
 
     def _held_out(self) -> tuple[int, int]:
         """Blocks of days that can be held out, and how many days are before them.
@@ -868,7 +845,7 @@ class OrderPlan(BaseEstimator):
         if (short := self._short()) is not None:
             return short
         n_blocks, start = self._held_out()
-        training = self._training_set(panel.until(start), most_rows=200_000)
+        training = self._training(until=start)
         if training.n_rows < MIN_ROWS:
             return ModelChoice("seasonal", f"{self._simple}: the past is short.")
         # states look back only, so that one history serves all blocks
@@ -934,7 +911,6 @@ class OrderPlan(BaseEstimator):
         open_days = panel.is_open(series, day)
         if not open_days.all():
             self.notes_ += ("Days on which nothing is ever sold have no orders.",)
-        assert panel.planned is not None
         kept = open_days & panel.planned[series]
         series, day, gap = series[kept], day[kept], gap[kept]
         self.targets_ = series, day, gap
@@ -953,10 +929,10 @@ class OrderPlan(BaseEstimator):
             whole = self._fit_model(name, True, middle).decide(*asked)
             hidden = np.maximum(whole - usual, 0.0)
         elif self.rate_ is not None:
-            levels = [_observed(0.5, self.rate_.imposed[0])]
+            levels = [self._sales_level(0.5)]
             if self.rate_.low < self.rate_.high:
-                rates = (self.rate_.low, self.rate_.high)
-                levels += [_observed(float(self.cost_.level), each) for each in rates]
+                rates, level = (self.rate_.low, self.rate_.high), float(self.cost_.level)
+                levels += [self._sales_level(level, each) for each in rates]
             costs = [Newsvendor.at_level(level) for level in levels]
             whole, *ends = (self._fit_model(name, True, cost).decide(*asked) for cost in costs)
             hidden = np.maximum(whole - usual, 0.0)
@@ -970,7 +946,7 @@ class OrderPlan(BaseEstimator):
             level = float(self.cost_.level)
             now, then = (
                 self._fit_model("seasonal", True, Newsvendor.at_level(each)).decide(*asked).sum()
-                for each in (level, _observed(level, 0.3))
+                for each in (level, self._sales_level(level, 0.3))
             )
             more = float(order.sum()) * max(float(then / now), 1.0) if now > 0 else 0.0
             self.notes_ = (
@@ -1058,7 +1034,6 @@ class OrderPlan(BaseEstimator):
         covers = self.rules_.whole("lead_time", panel.n_series) + self.rules_.whole(
             "review", panel.n_series
         )
-        assert panel.planned is not None
         covered = (np.arange(ahead) < covers[:, None]) & panel.planned[:, None]
         series, period = np.nonzero(covered)
         if not self._force:
@@ -1129,9 +1104,3 @@ class OrderPlan(BaseEstimator):
                 "no other order follows."
             )
         return " ".join([*said, self.choice_.why])
-
-
-def _observed(level: float, rate: float) -> float:
-    """Level of sales at which demand has its quantile at a level, if so many days sold out."""
-    # beyond that level a history of sales has nothing to say
-    return min(float(SelloutProfile.of(rate).observed_level(level)), 0.999)

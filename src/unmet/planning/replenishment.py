@@ -120,19 +120,12 @@ def rules_of(supply: SupplyRules, last: polars.DataFrame, schema: Schema) -> Sup
 
 def places(table: polars.DataFrame, schema: Schema, panel: Panel, name: str) -> Places:
     """Places of the series that rows of a table speak of."""
-    import polars as pl
-
-    if not schema.series or panel.keys is None:
-        return np.zeros(table.height, dtype=np.intp)
-    keys = [f"\0{each}" for each in schema.series]
-    asked = table.select(as_categories(table[each]).alias(f"\0{each}") for each in schema.series)
-    own = panel.keys.select(keys).with_row_index("\0row")
-    found = asked.join(own, on=keys, how="left", maintain_order="left")["\0row"]
-    if found.null_count():
-        row = int(found.is_null().arg_max() or 0)
+    found = panel.places(table, schema.series)
+    if (found < 0).any():
+        row = int((found < 0).argmax())
         words = ", ".join(f"{each} {table[each][row]}" for each in schema.series)
         raise InvalidInput(f"{name} must be of series that the table has, got {words}.")
-    return found.cast(pl.Int64).to_numpy().astype(np.intp)
+    return found
 
 
 def read_state(

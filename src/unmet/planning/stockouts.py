@@ -54,7 +54,7 @@ class DayDemand:
     Attributes
     ----------
     model : CensoringModel
-        Set by whoever fits it.
+        Set once it is fitted.
     """
 
     model: CensoringModel

@@ -340,7 +340,6 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
     import polars as pl
 
     panel, unit, supply, model = plan.panel_, _unit(plan), plan.supply, plan.choice_.model
-    assert panel.planned is not None
     assert supply is not None
     kept = np.flatnonzero(panel.planned)
     orders = urgent_first(plan.order_table_.with_columns(pl.Series("\0place", kept)))

@@ -72,7 +72,7 @@ class Panel:
     keys : polars.DataFrame or None
         The columns that tell series apart, a row for each series.
     planned : ndarray of bool, shape (n_series,)
-        Series that orders are for: those that are new, or still sold at the end.
+        Series that orders are for: those that are new, or still sold at the end; by default all.
     drawn : ndarray of shape (n_draws, n_series, n_days) or None
         Demand that is drawn from what the hours of each day say of it, where somebody read those.
     closed : ndarray of bool, shape (n_series, n_days + n_coming), or None
@@ -90,9 +90,13 @@ class Panel:
     categories: tuple[str, ...] = ()
     price: str | None = None
     keys: polars.DataFrame | None = None
-    planned: NDArray[np.bool_] | None = None
+    planned: NDArray[np.bool_] = None  # type: ignore[assignment]
     drawn: Array | None = None
     closed: NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        if self.planned is None:
+            object.__setattr__(self, "planned", np.ones(self.n_series, dtype=np.bool_))
 
     @property
     def n_series(self) -> int:
@@ -121,6 +125,16 @@ class Panel:
     def cycle(self) -> int:
         """Columns after which similar ones come again: 7 days, 12 months, 1 week."""
         return CYCLE[self.period]
+
+    def places(self, table: polars.DataFrame, names: Sequence[str]) -> Places:
+        """Place of the series that each row of a table speaks of; −1 where the panel lacks it."""
+        if not names or self.keys is None:
+            return np.zeros(table.height, dtype=np.intp)
+        hidden = [f"\0{name}" for name in names]
+        asked = table.select(as_categories(table[name]).alias(f"\0{name}") for name in names)
+        own = self.keys.select(hidden).with_row_index("\0place")
+        found = asked.join(own, on=hidden, how="left", maintain_order="left")["\0place"]
+        return found.cast(int).fill_null(-1).to_numpy().astype(np.intp)
 
     def until(self, n_days: int) -> Panel:
         """Keep what was known after so many days; what is known beforehand stays."""
