@@ -61,12 +61,6 @@ VALUES = np.array([[1.0, 2, 3], [4, 5, 6]])
             "groups must have one entry for each of 2 products, got shape (1,).",
         ),
         (
-            VALUES,
-            9,
-            {"groups": [1.0, np.nan]},
-            "groups must be known for every product, got nan for product 1.",
-        ),
-        (
             [1.0, 2, 3],
             9,
             {},
@@ -95,7 +89,7 @@ VALUES = np.array([[1.0, 2, 3], [4, 5, 6]])
             VALUES,
             9,
             {"levels": [0.2, 0.8, 0.5]},
-            "levels must rise and lie strictly between 0 and 1, got 0.5 after 0.8.",
+            "levels must rise and lie strictly between 0 and 1, got [0.2, 0.8, 0.5].",
         ),
         (
             VALUES[:, ::-1],

@@ -7,7 +7,7 @@ import datetime
 import numpy as np
 import polars as pl
 import pytest
-from sales_table import refilling
+from sales_table import refilling as refilling_with
 
 from unmet import Newsvendor
 from unmet.errors import InvalidInput
@@ -36,6 +36,11 @@ def sold(n_days: int = N_DAYS) -> pl.DataFrame:
             "order": order.ravel(),
         }
     )
+
+
+def refilling(**words) -> OrderPlan:
+    """A plan by the simplest model: nothing here is about models."""
+    return refilling_with(**{"model": "seasonal", **words})
 
 
 TABLE = sold()

@@ -227,7 +227,7 @@ def test_a_model_for_each_group(table):
         ({"goal": "revenue"}, "goal 'revenue' is for problem 'pricing'"),
         (
             {"model": "forest"},
-            "model must be 'auto', one of 'linear', 'distribution', 'neural', 'boosted'",
+            "model must be 'auto', one of 'seasonal', 'linear', 'distribution', 'neural', ",
         ),
         ({"band": "rubber"}, "band must be 'latent', 'searched' or 'none'"),
         ({"band": (5.0, 1.0)}, "low must be at most high"),

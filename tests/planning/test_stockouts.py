@@ -66,16 +66,17 @@ def test_what_a_user_says_counts_more(asked):
     assert told.panel_.hidden is None
 
 
-def test_uncensored_demand_is_planned_as_it_is(demand):
-    last = demand.filter(pl.col("date").dt.year() == 2015)
-    bakery = load_bakery().filter(pl.col("store") == 2).select("date", "product", sales="demand")
-    bakery = bakery.filter(pl.col("date") > pl.col("date").max() - pl.duration(days=150))
-    for table in (last, bakery):
-        found = planned(table)
-        assert not found.inferred_
-        assert found.panel_.hidden is None
-        assert found.orders().equals(planned(table, sellout_rate=0.0).orders())
-        assert "if 30% of the days had sold out" in found.notes_[0]
+@pytest.mark.parametrize("name", ["bakery", pytest.param("restaurant", marks=pytest.mark.slow)])
+def test_uncensored_demand_is_planned_as_it_is(demand, name):
+    table = demand.filter(pl.col("date").dt.year() == 2015)
+    if name == "bakery":
+        table = load_bakery().filter(pl.col("store") == 2).select("date", "product", sales="demand")
+        table = table.filter(pl.col("date") > pl.col("date").max() - pl.duration(days=150))
+    found = planned(table)
+    assert not found.inferred_
+    assert found.panel_.hidden is None
+    assert found.orders().equals(planned(table, sellout_rate=0.0).orders())
+    assert "if 30% of the days had sold out" in found.notes_[0]
 
 
 def test_a_limit_that_never_moves_is_seen_by_the_latent_model(demand):

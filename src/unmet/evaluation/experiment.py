@@ -7,8 +7,8 @@ data set or level is another. A method is any factory of a scikit-learn estimato
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -180,7 +180,12 @@ class Experiment:
             "seeds": list(self.seeds),
             **(about or {}),
         }
-        with _store(folder, settings, resume_by) as store:
+        path = None if folder is None else Path(folder)
+        opened: Any = nullcontext()
+        if path is not None:
+            opened = open_run(path, settings, parameter="output", resume_by=resume_by)
+        with opened:
+            store = _Store(path)
             pairs = [(seed, level) for seed in self.seeds for level in self.levels]
             done = {(row["seed"], row["method"], row["level"]) for row in store.rows}
             fits = [
@@ -301,20 +306,6 @@ class _Store:
         assert self._folder is not None
         slug = "".join(sign if sign.isalnum() else "-" for sign in method.replace("ε", "e"))
         return self._folder / "decisions" / str(seed) / f"{slug.lower()}-{level:g}.npz"
-
-
-@contextmanager
-def _store(
-    folder: str | Path | None, about: Mapping[str, Any], resume_by: str | None
-) -> Iterator[_Store]:
-    path = None if folder is None else Path(folder)
-    opened = (
-        nullcontext()
-        if path is None
-        else open_run(path, about, parameter="output", resume_by=resume_by)
-    )
-    with opened:
-        yield _Store(path)
 
 
 @dataclass(frozen=True, eq=False)

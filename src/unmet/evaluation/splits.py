@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
-from numbers import Real
+from datetime import datetime
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -17,73 +16,47 @@ from unmet.validation import Maybe, WholeNumber, is_missing, read_parameters
 
 # --- Reading the time of each row: only its order matters here.
 
-_ALLOWED = "numbers, dates or ISO text such as '2024-05-01'"
-
 
 def read_times(time: Any, n_rows: int) -> tuple[NDArray[np.intp], int]:
-    """Place of each row's time among the distinct times in order, and how many those are."""
-    column = _comparable(_plain(time))
-    if column.size != n_rows:
-        raise InvalidInput(
-            f"time must have one entry per row of X, got {column.size} for {n_rows} rows."
-        )
-    try:
-        distinct, place = np.unique(column, return_inverse=True)
-    except TypeError:
-        raise InvalidInput(f"time must hold {_ALLOWED}, got entries that mix them.") from None
-    return place.reshape(-1).astype(np.intp), distinct.size
+    """Place of each row's time among the distinct times in order, and how many those are.
 
-
-def _plain(time: Any) -> NDArray[Any]:
-    """One-dimensional array of whatever the column holds."""
+    Times are numbers, dates, or ISO text, months such as "2024-05" among it: other text would have
+    to be guessed.
+    """
     if nw.dependencies.is_into_series(time):
-        column = nw.from_native(time, series_only=True)
-        if getattr(column.dtype, "time_zone", None) is not None:
-            column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        array = np.asarray(column.to_numpy())
-    elif isinstance(time, list | tuple):
-        array = np.fromiter(time, dtype=object, count=len(time))
-    else:
-        array = np.asarray(time)
-    if array.ndim != 1:
-        found = f"shape {array.shape}" if array.ndim else f"{time!r:.40}"
-        raise InvalidInput(f"time must have one entry per row, got {found}.")
-    return array
-
-
-def _comparable(column: NDArray[Any]) -> NDArray[Any]:
-    """Entries that sort as time does, none of them missing."""
-    if column.dtype.kind == "U" or (
-        column.dtype.kind == "O" and any(isinstance(entry, str) for entry in column)
-    ):
-        read = [_from_text(row, entry) for row, entry in enumerate(column.tolist())]
-        return np.fromiter(read, dtype=object, count=len(read))
-    if column.dtype.kind in "iu":
-        return column
-    if column.dtype.kind not in "fMO":
-        raise InvalidInput(f"time must hold {_ALLOWED}, got entries of type {column.dtype}.")
-    for row, entry in enumerate(column) if column.dtype.kind == "O" else ():
-        if is_missing(entry):
-            raise InvalidInput(f"time must not be missing, got {entry} in row {row}.")
-        if isinstance(entry, bool) or not isinstance(entry, Real | date | np.datetime64):
-            raise InvalidInput(f"time must hold {_ALLOWED}, got {entry!r:.40} in row {row}.")
-    if column.dtype.kind in "fM":
-        missing = np.isnat(column) if column.dtype.kind == "M" else np.isnan(column)
-        if missing.any():
-            row = int(missing.argmax())
-            raise InvalidInput(f"time must not be missing, got {column[row]} in row {row}.")
-    return column
-
-
-def _from_text(row: int, entry: Any) -> datetime:
-    """Only ISO text is read, and months such as "2024-05": other dates would have to be guessed."""
-    text = entry if isinstance(entry, str) else ""
-    for iso in (text, f"{text}-01"):
-        try:
-            return datetime.fromisoformat(iso)
-        except ValueError:
-            continue
-    raise InvalidInput(f"time must hold {_ALLOWED}, got {entry!r:.40} in row {row}.")
+        series = nw.from_native(time, series_only=True)
+        if getattr(series.dtype, "time_zone", None) is not None:
+            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        time = series.to_numpy()
+    column = np.asarray(time)
+    if column.shape != (n_rows,):
+        raise InvalidInput(
+            f"time must have one entry per row of X, got shape {column.shape} for {n_rows} rows."
+        )
+    row = 0
+    try:
+        if column.dtype.kind in "UO":
+            read = np.empty(n_rows, dtype=object)
+            for row, entry in enumerate(column.tolist()):
+                text = isinstance(entry, str)
+                read[row] = (
+                    datetime.fromisoformat(entry + "-01" * (len(entry) == 7)) if text else entry
+                )
+                if is_missing(entry):
+                    raise ValueError
+            column = read
+        elif column.dtype.kind in "fM" and (bad := np.isnan(column)).any():
+            row = int(bad.argmax())
+            raise ValueError
+        elif column.dtype.kind == "b":
+            raise ValueError
+        distinct, place = np.unique(column, return_inverse=True)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "time must hold numbers, dates or ISO text such as '2024-05-01', all of one kind, got "
+            f"{column[row]!r:.40} in row {row}."
+        ) from None
+    return place.reshape(-1).astype(np.intp), distinct.size
 
 
 # --- Which rows to learn from, and which to evaluate on.

@@ -92,41 +92,34 @@ class Allocation:
         }
 
     def __str__(self) -> str:
-        count = self.decision.size
-        who = f"{count:,} product{'' if count == 1 else 's'}"
         binds, price = np.atleast_1d(self.binds), np.atleast_1d(self.shadow_price)
-        if self.groups is not None:
+        who = f"{self.decision.size:,} products"
+        if self.groups is None:
             lines = [
-                f"{who} share {self.groups.size:,} budgets, {int(binds.sum()):,} of which bind."
-            ]
-            if binds.any():
-                best = int(price.argmax())
-                lines.append(
-                    f"One more unit is worth most in group {self.groups[best]!s}, where it would "
-                    f"save {_say(price[best])}."
-                )
-        elif self.binds:
-            of_it = f"a budget of {_say(self.budget)} and use{'s' * (count == 1)} {_say(self.used)}"
-            lines = [
-                f"{who} {'has' if count == 1 else 'share'} {of_it} of it.",
-                f"One more unit of it would save {_say(self.shadow_price)}.",
+                f"{who} share a budget of {_say(self.budget)} and use {_say(self.used)} of it."
             ]
         else:
-            lines = [
-                f"{who} use{'s' * (count == 1)} {_say(self.used)} of a budget of "
-                f"{_say(self.budget)}: it does not bind, and more of it is worth nothing."
-            ]
-        extra = self.expected_cost - self.unconstrained_cost
+            count = int(binds.sum())
+            lines = [f"{who} share {self.groups.size:,} budgets, {count:,} of which bind."]
+        if not binds.any():
+            lines.append("It does not bind: more of it is worth nothing.")
+        elif self.groups is None:
+            lines.append(f"One more unit of it would save {_say(self.shadow_price)}.")
+        else:
+            best = int(price.argmax())
+            lines.append(
+                f"One more unit is worth most in group {self.groups[best]!s}, where it would save "
+                f"{_say(price[best])}."
+            )
+        extra = max(self.expected_cost - self.unconstrained_cost, 0.0)
         lines.append(
-            f"The expected cost is {_say(self.expected_cost)}, of which {_say(max(extra, 0.0))} is "
-            f"due to the budget{'' if self.groups is None else 's'}."
+            f"The expected cost is {_say(self.expected_cost)}, of which {_say(extra)} is due to "
+            f"the budget{'' if self.groups is None else 's'}."
         )
         gap = float(np.sum(self.gap))
-        if gap <= 1e-9 * max(self.expected_cost, 1e-300):
-            lines.append("No allocation costs less.")
-        else:
-            lines.append(f"No allocation saves more than another {_say(gap)}.")
-        return "\n".join(lines)
+        proved = gap <= 1e-9 * max(self.expected_cost, 1e-300)
+        more = "costs less" if proved else f"saves more than another {_say(gap)}"
+        return "\n".join([*lines, f"No allocation {more}."])
 
 
 def _say(value: Any) -> str:
@@ -752,13 +745,10 @@ def _read_levels(levels: ArrayLike, n_values: int) -> Array:
             f"levels must have one entry for each of {n_values} columns of truth, "
             f"got shape {read.shape}."
         )
-    rule = "levels must rise and lie strictly between 0 and 1"
-    outside = ~((read > 0) & (read < 1))
-    if outside.any():
-        raise InvalidInput(f"{rule}, got {read[outside][0]}.")
-    back = np.flatnonzero(np.diff(read) <= 0)
-    if back.size:
-        raise InvalidInput(f"{rule}, got {read[back[0] + 1]} after {read[back[0]]}.")
+    if (np.diff(read, prepend=0.0, append=1.0) <= 0).any():
+        raise InvalidInput(
+            f"levels must rise and lie strictly between 0 and 1, got {read.tolist()}."
+        )
     return read
 
 
@@ -792,17 +782,7 @@ def _read_groups(groups: Any, n_products: int) -> tuple[NDArray[Any] | None, NDA
             f"groups must have one entry for each of {n_products} products, "
             f"got shape {labels.shape}."
         )
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        product = int(np.isnan(labels).argmax())
-        raise InvalidInput(
-            f"groups must be known for every product, got nan for product {product}."
-        )
-    try:
-        names, place = np.unique(labels, return_inverse=True)
-    except TypeError:
-        raise InvalidInput(
-            "groups must all be of one kind, got several that have no order."
-        ) from None
+    names, place = np.unique(labels, return_inverse=True)
     return names, place
 
 
