@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from unmet.arrays import Array, read_flags, read_missing
 from unmet.censoring import Diagnosis, LatentBand
-from unmet.costs import Cost, Newsvendor
+from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.estimators.base import numbers, open_frame, with_column
 from unmet.rows import Rows
@@ -27,7 +27,7 @@ class Uncensored:
     frame : table of the kind that was given
         The target corrected, and two more columns: what was observed (``y_observed``) and the
         probability that the truth lies above it (``y_censored``).
-    diagnosis : Diagnosis, or dict of them by series
+    diagnosis : Diagnosis
         What the data say about censoring, and how surely.
     probability : ndarray of shape (n_rows,)
         That each row is censored: 1 and 0 where it is known.
@@ -38,7 +38,7 @@ class Uncensored:
     """
 
     frame: Any
-    diagnosis: Diagnosis | dict[Any, Diagnosis]
+    diagnosis: Diagnosis
     probability: Array
     share: float
     added: float
@@ -55,13 +55,11 @@ class Uncensored:
 
 def uncensor(
     frame: Any,
-    cost: Cost | None = None,
     rule: LatentBand | None = None,
     *,
     features: Sequence[str] | None = None,
     censored_col: str | None = None,
     stock_col: str | None = None,
-    by_series: bool = False,
     id_col: str = "unique_id",
     time_col: str = "ds",
     target_col: str = "y",
@@ -76,8 +74,6 @@ def uncensor(
     ----------
     frame : table of pandas, polars or pyarrow
         Long: series, time and target.
-    cost : Cost, optional
-        Only for the diagnosis; None is ``Newsvendor(1, 1)``.
     rule : LatentBand, optional
         None is ``LatentBand(random_state=0)``. If you know about how often it sells out, say so:
         ``LatentBand(sellout_rate=0.3)``.
@@ -86,8 +82,6 @@ def uncensor(
         dates, and the series.
     censored_col, stock_col : str, optional
         Columns that say which rows are censored, or how much was available; entries may be missing.
-    by_series : bool, default=False
-        Fit a distribution for each series, rather than one for all with a level for each.
     id_col, time_col, target_col : str
         Columns of series, time and target.
 
@@ -118,46 +112,34 @@ def uncensor(
     if rule is not None and not isinstance(rule, LatentBand):
         raise InvalidInput(f"rule must be a LatentBand or None, got {rule!r:.60}.")
     times, labels = (opened[each].to_numpy() for each in (time_col, id_col))
-    if features is None:
-        table = _calendar_features(times, None if by_series else labels)
-    else:
-        table = numbers(opened, *chosen)
+    table = _calendar_features(times, labels) if features is None else numbers(opened, *chosen)
     observed = numbers(opened, target_col)[:, 0]
-    known: dict[str, Any] = {"time": times, "series": labels}
+    flags: dict[str, Any] = {}
     if censored_col is not None:
-        flags = opened[censored_col].to_native()
-        known["censored"] = read_flags(censored_col, flags, len(opened))
+        given = opened[censored_col].to_native()
+        flags["censored"] = read_flags(censored_col, given, len(opened))
     if stock_col is not None:
         stock = opened[stock_col].to_native()
-        known["stock"] = read_missing(stock_col, stock, len(opened), endless=True)
-    parts: dict[Any, Any] = {None: np.arange(len(opened))}
-    if by_series:
-        names, owner = np.unique(labels, return_inverse=True)
-        parts = {name: np.flatnonzero(owner == i) for i, name in enumerate(names.tolist())}
-    target, probability, found = observed.copy(), np.zeros(len(opened)), {}
-    for name, rows in parts.items():
-        told = {column: values[rows] for column, values in known.items()}
-        used = Newsvendor(1.0, 1.0) if cost is None else cost
-        fitted: LatentBand = clone(LatentBand(random_state=0) if rule is None else rule)
-        fitted.fit(used, table[rows], observed[rows], **told)
-        flags = {name: told.get(name) for name in ("censored", "stock")}
-        asked = Rows.read(used, table[rows], observed[rows], **flags)
-        if fitted.order_rule_ is not None and fitted.order_rule_.accepted_:
-            known_so_far, by_rule = asked.censored, fitted.order_rule_.censored_
-            if known_so_far is not None:
-                by_rule = np.where(np.isnan(known_so_far), by_rule, known_so_far)
-            asked = replace(asked, censored=by_rule)
-        probability[rows] = fitted.model_.probability_censored(asked)
-        mean = np.maximum(fitted.model_.imputed(asked), observed[rows])
-        target[rows] = np.where(probability[rows] > 0, mean, observed[rows])
-        found[name] = fitted.diagnosis_
+        flags["stock"] = read_missing(stock_col, stock, len(opened), endless=True)
+    cost = Newsvendor(1.0, 1.0)
+    fitted: LatentBand = clone(LatentBand(random_state=0) if rule is None else rule)
+    fitted.fit(cost, table, observed, **flags, time=times, series=labels)
+    asked = Rows.read(cost, table, observed, **flags)
+    if fitted.order_rule_ is not None and fitted.order_rule_.accepted_:
+        by_rule = fitted.order_rule_.censored_
+        if asked.censored is not None:
+            by_rule = np.where(np.isnan(asked.censored), by_rule, asked.censored)
+        asked = replace(asked, censored=by_rule)
+    probability = fitted.model_.probability_censored(asked)
+    mean = np.maximum(fitted.model_.imputed(asked), observed)
+    target = np.where(probability > 0, mean, observed)
     column = nw.new_series(target_col, target, backend=opened.implementation)
     changed = with_column(opened.with_columns(column), f"{target_col}_observed", observed)
     changed = with_column(changed, f"{target_col}_censored", probability)
     total = float(np.abs(observed).sum())
     return Uncensored(
         changed.to_native(),
-        found if by_series else found[None],
+        fitted.diagnosis_,
         probability,
         float(probability.mean()),
         float((target - observed).sum()) / total if total else 0.0,
@@ -165,7 +147,7 @@ def uncensor(
 
 
 def _calendar_features(times: Any, labels: Any) -> Array:
-    """Dummies of weekday and month, where times are dates, and of the series if given.
+    """Dummies of weekday and month, where times are dates, and of the series.
 
     Of each kind one dummy is left out, and those with few rows are not told apart.
     """
@@ -174,8 +156,7 @@ def _calendar_features(times: Any, labels: Any) -> Array:
         days = times.astype("datetime64[D]")
         columns.append((days.astype(np.int64) - 4) % 7)
         columns.append(days.astype("datetime64[M]").astype(np.int64) % 12)
-    if labels is not None:
-        columns.append(np.unique(labels, return_inverse=True)[1])
+    columns.append(np.unique(labels, return_inverse=True)[1])
     parts = [np.empty((len(times), 0))]
     for codes in columns:
         names, count = np.unique(codes, return_counts=True)
