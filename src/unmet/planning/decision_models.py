@@ -82,11 +82,13 @@ class BlendedDecision(DecisionModel):
         self.band = band
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, **known: Any) -> Self:
-        """Fit both; `known` is as for `LinearDecision.fit`."""
-        self.linear_ = LinearDecision(self.cost, self.band).fit(X, y, **known)
+    def _fit(self, X: Any, y: Any, costs: dict[str, Any], known: tuple[Any, ...]) -> Self:
+        """Fit both."""
+        names = ("sample_weight", "censored", "stock", "time", "series")
+        told = {**costs, **dict(zip(names, known, strict=True))}
         trees = BoostedDecision(self.cost, self.band, random_state=self.random_state)
-        self.boosted_ = trees.fit(X, y, **known)
+        self.linear_ = LinearDecision(self.cost, self.band).fit(X, y, **told)
+        self.boosted_ = trees.fit(X, y, **told)
         self.band_rule_, self.diagnosis_ = self.linear_.band_rule_, self.linear_.diagnosis_
         self.cost_, self._by_row = self.linear_.cost_, self.linear_._by_row
         self._shift_cost = self.linear_._shift_cost
