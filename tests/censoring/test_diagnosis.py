@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import pickle
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from math import log
 
 import pytest
-from hand_made_diagnoses import ALL, sold_out, weak
+from hand_made_diagnoses import ALL, sold_out
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -85,13 +84,3 @@ def test_dictionary_is_json_and_complete(name):
     assert [each["truth"] for each in back["candidates"]] == [
         each.truth for each in diagnosis.candidates
     ]
-
-
-def test_pickle_keeps_everything_and_what_was_computed():
-    diagnosis = weak()
-    assert diagnosis.interval is not None
-    back = pickle.loads(pickle.dumps(diagnosis))
-    assert back == diagnosis
-    assert back.interval == diagnosis.interval
-    assert back.sensitivity == diagnosis.sensitivity
-    assert len(back.profile.calls) == 1

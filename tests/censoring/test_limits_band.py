@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from unmet import (
     CustomPricing,
@@ -166,13 +164,6 @@ def test_trees_stand_for_the_features_where_buyers_bend():
         off[location] = np.sqrt(np.mean((rule.quantile(X, LEVEL) - best) ** 2))
     assert off["trees"] < 0.65 * off[None]
     assert any("better than a plane" in note for note in rule.diagnosis_.notes)
-
-
-def test_a_pipeline_hands_limits_on(offers):
-    rule = LatentBand(random_state=0, families="normal")
-    chain = make_pipeline(StandardScaler(), LinearDecision(COST, band=rule))
-    chain.fit(offers.features, offers.observation, lineardecision__censored=offers.limits)
-    assert chain[-1].diagnosis_.chosen.orders == "limits"
 
 
 @pytest.mark.parametrize(

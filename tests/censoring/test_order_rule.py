@@ -161,14 +161,6 @@ def test_many_small_series_together_do_not_make_a_rule():
     assert all(found is None for found in finding.rules_.values())
 
 
-def test_orders_by_unseen_demand_leave_no_point_mass():
-    demand = retail(np.random.default_rng(3), DAYS, 60)
-    order = np.full(DAYS, np.inf)
-    for day in range(28, DAYS):
-        order[day] = np.ceil(1.15 * demand[day - 28 : day : 7].mean())
-    assert not OrderRuleDetection().fit(np.minimum(demand, order), np.arange(DAYS)).accepted_
-
-
 def shops(policies, *, days=400, level=60, seed=4):
     """Rows of several shops, mixed; `policies` maps a label to a rule, or None for ample stock."""
     generator = np.random.default_rng(seed)
@@ -280,25 +272,6 @@ def test_factors_of_large_data_are_those_of_some_rows(monkeypatch):
     again = clone(finding).fit(s, day, label)
     assert again.candidates_ == first.candidates_
     np.testing.assert_array_equal(first.order_, order)
-
-
-def test_a_rule_prints_in_one_line():
-    sales, _ = sell(retail(np.random.default_rng(6), DAYS, 60), mean_of_four(1.15, 6.0))
-    found = OrderRuleDetection(FEW).fit(sales, np.arange(DAYS)).rule_
-    text = str(found)
-    assert "\n" not in text
-    assert text.startswith(
-        "order = 1.15 × mean of the last 4 same weekdays, rounded up to a multiple of 6: accepted"
-    )
-
-
-def test_it_is_a_scikit_learn_estimator():
-    rules = ["last week's value"]
-    finding = OrderRuleDetection(rules, [1, 6], level=0.01, exceptions=0.2)
-    copy = clone(finding)
-    assert copy.get_params() == finding.get_params()
-    assert finding.get_params()["rules"] is rules
-    assert not hasattr(copy, "accepted_")
 
 
 @pytest.mark.parametrize("s", [[3.0], [0.0], [5.0, 6.0]])

@@ -122,15 +122,6 @@ def test_a_location_that_cannot_predict(location):
 QUICK = {"families": ["normal", "logistic"], "random_state": 0}
 
 
-def test_stock_may_be_below_by_rounding():
-    stock = np.where(np.arange(N_ROWS) % 3, SALES + 2.0, SALES * (1 - 1e-13))
-    flags = np.arange(N_ROWS) % 3 == 0
-    by_stock = LatentBand(**QUICK).fit(COST, FEATURES, SALES, stock=stock)
-    by_flag = LatentBand(**QUICK).fit(COST, FEATURES, SALES, censored=flags)
-    np.testing.assert_array_equal(by_stock.band(FEATURES).high, by_flag.band(FEATURES).high)
-    assert by_stock.share_censored_ == pytest.approx(flags.mean())
-
-
 def test_rows_without_weight_do_not_count():
     """Not even if they alone would be refused."""
     weight = np.where(np.arange(N_ROWS) < 60, 2.0, 0.0)
