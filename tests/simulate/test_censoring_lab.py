@@ -136,7 +136,7 @@ def test_clipping():
 
 @pytest.mark.parametrize(
     ("family", "orders"),
-    [("normal", "at_mass"), ("normal", "noisy"), ("poisson", "noisy"), ("normal", "mixture")],
+    [("normal", "at_mass"), ("normal", "noisy"), ("poisson", "noisy")],
 )
 @pytest.mark.parametrize("share", [0.1, 0.45])
 def test_share_censored_is_as_asked(family, orders, share):
@@ -148,23 +148,11 @@ def test_share_censored_is_as_asked(family, orders, share):
     assert found == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 12_000) + grain)
 
 
-def test_quantile_orders_censor_every_category_alike():
-    for family, orders in product(("gumbel", "gamma"), ("at_mass", "noisy")):
-        part = censoring_lab(
-            family, scale="features", orders=orders, quantile=0.75, noise=0.3, n=9000, seed=3
-        ).train
-        for name in np.unique(part.category):
-            share = part.censored[part.category == name].mean()
-            assert share == pytest.approx(0.25, abs=0.05 if orders == "at_mass" else 0.09)
-        if orders == "at_mass":
-            assert part.order == pytest.approx(part.optimum(0.75))
-
-
 def test_counts_are_whole_numbers():
     part = censoring_lab("poisson", n=450, n_test=45).train
     assert (part.order >= part.mean).all()  # rounded up
     assert (part.order < part.mean + 1).all()
-    for family, orders in product(COUNTS, ("at_mass", "noisy", "mixture", "never")):
+    for family, orders in product(COUNTS, ("at_mass", "noisy", "never")):
         lab = censoring_lab(family, orders=orders, n=450, n_test=45)
         for name in ("demand", "order", "sales"):
             values = whole(lab, name)
@@ -198,9 +186,7 @@ def test_luck_is_pinned():
         ({"family": "poisson", "scale": "level"}, 'scale must be None for family "poisson"'),
         ({"orders": "quantile"}, "orders must be 'at_mass', .*, got 'quantile'"),
         ({"share": 0.0}, "share must be a number above 0 and below 1 or None, got 0.0"),
-        ({"share": 0.3, "quantile": 0.7}, "share and quantile must not both be given"),
-        ({"orders": "never", "share": 0.3}, 'neither with orders="never", got 0.3'),
-        ({"orders": "mixture", "share": 0.6}, 'share with orders="mixture" must be'),
+        ({"orders": "never", "share": 0.3}, 'share must be None with orders="never", got 0.3'),
         ({"noise": -1.0}, "noise must be a finite non-negative number, got -1.0"),
         ({"level": -3.0}, "level must be a finite positive number, got -3.0"),
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),

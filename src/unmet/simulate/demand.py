@@ -305,7 +305,7 @@ class Simulated(Generic[PartT]):
 # --- Kinds of demand, and what is ordered.
 
 Scale = Literal["constant", "level", "features"]
-Policy = Literal["at_mass", "noisy", "mixture", "never"]
+Policy = Literal["at_mass", "noisy", "never"]
 
 # Shares of the level; the first of each is the baseline of the dummies. Not round, so that the
 # means of counts are no whole numbers, at which all rows would sell out together.
@@ -378,7 +378,6 @@ def _with_orders(
     orders: Policy,
     share: float | None,
     noise: float,
-    quantile: float | None = None,
 ) -> DemandPart:
     """Order for every row.
 
@@ -387,45 +386,35 @@ def _with_orders(
     """
     OneOf(*get_args(Policy))("orders", orders)
     Number(least=0)("noise", noise)
-    level_or_none = Maybe(Number(above=0, below=1))
-    given = level_or_none("share", share), level_or_none("quantile", quantile)
-    if given != (None, None) and (orders == "never" or None not in given):
-        raise InvalidInput(
-            'share and quantile must not both be given, and neither with orders="never", got '
-            f"{share} and {quantile}."
-        )
-    binding = share
-    if orders == "mixture" and share is not None:
-        binding = 2.0 * float(Number(below=0.5)('share with orders="mixture"', share))
+    Maybe(Number(above=0, below=1))("share", share)
     draws, truth = generator.random((len(rows), 2)), rows.distribution
+    if orders == "never":
+        if share is not None:
+            raise InvalidInput(f'share must be None with orders="never", got {share!r}.')
+        # above the .999-quantile, and above demand where it is higher
+        plenty = np.maximum(truth.ppf(0.999), rows.demand) + rows.deviation
+        return replace(rows, order=stocked(rows, plenty))
     scatter = np.zeros(len(rows))
     if orders == "noisy":
         scatter = noise * rows.deviation * special.ndtri(np.maximum(draws[:, 0], LEAST_LUCK))
-    # stock that never runs out: above the .999-quantile, and above demand where it is higher
-    plenty = stocked(rows, np.maximum(truth.ppf(0.999), rows.demand) + rows.deviation)
-    if orders == "never":
-        return replace(rows, order=plenty)
+    if share is None:
+        return replace(rows, order=stocked(rows, rows.mean + scatter))
 
     def excess(shift: float) -> float:
         """Give the expected share of sold-out training rows beyond what is asked for."""
         sold_out = truth.sf(stocked(rows, rows.mean + shift + scatter))
-        return float(sold_out[:n_train].mean()) - float(binding or 0.0)
+        return float(sold_out[:n_train].mean()) - float(share)
 
-    level: Array = rows.mean if quantile is None else truth.ppf(quantile)
-    if binding is not None:
-        # beyond the smallest and largest quantile, plus what scatters, all rows are on one side
-        reach = np.abs(truth.ppf([[1e-9], [1 - 1e-9]]) - rows.mean).max()
-        most = float(reach + np.abs(scatter).max())
-        if excess(-most) < 0:
-            raise InvalidInput(
-                f"share must be at most {excess(-most) + binding:.3f}, "
-                f"the share of rows with any demand, got {binding}."
-            )
-        level = rows.mean + float(bisect(excess, -most, most, xtol=1e-8 * most))
-    order = stocked(rows, level + scatter)
-    if orders == "mixture":
-        order = np.where(draws[:, 1] < 0.5, plenty, order)
-    return replace(rows, order=order)
+    # beyond the smallest and largest quantile, plus what scatters, all rows are on one side
+    reach = np.abs(truth.ppf([[1e-9], [1 - 1e-9]]) - rows.mean).max()
+    most = float(reach + np.abs(scatter).max())
+    if excess(-most) < 0:
+        raise InvalidInput(
+            f"share must be at most {excess(-most) + share:.3f}, "
+            f"the share of rows with any demand, got {share}."
+        )
+    level = rows.mean + float(bisect(excess, -most, most, xtol=1e-8 * most))
+    return replace(rows, order=stocked(rows, level + scatter))
 
 
 # --- Linear demand of a retailer.
@@ -437,7 +426,6 @@ def censoring_lab(
     scale: Scale | None = None,
     orders: Policy = "at_mass",
     share: float | None = None,
-    quantile: float | None = None,
     noise: float = 0.5,
     n: int = 3294,
     n_test: int = 1629,
@@ -459,15 +447,12 @@ def censoring_lab(
         different by category. Default: "level" for positive families (which makes their shape
         constant), otherwise "constant". Of a negative binomial demand it is the deviation beyond
         that of a Poisson demand; a Poisson demand has no scale of its own.
-    orders : {"at_mass", "noisy", "mixture", "never"}
-        "at_mass": the mean of the row plus one shift for all rows, or the row's own quantile.
-        "noisy": the same, plus normal scatter. "mixture": the same in half of the rows, and more
-        than enough in the others. "never": never sold out. For orders that follow the past, draw
-        with "never" and use `history_orders`.
+    orders : {"at_mass", "noisy", "never"}
+        "at_mass": the mean of the row plus one shift for all rows. "noisy": the same, plus normal
+        scatter. "never": never sold out. For orders that follow the past, draw with "never" and use
+        `history_orders`.
     share : float, optional
         Expected share of rows censored; chooses the shift. Default: no shift.
-    quantile : float, optional
-        Order the row's conditional quantile of demand at this level, instead of mean plus shift.
     noise : float
         Of "noisy": standard deviation of the scatter, in units of the row's deviation of demand.
     n, n_test : int
@@ -507,7 +492,7 @@ def censoring_lab(
         means, category, luck, family=family, scale=scale, level=level, spread=spread, clip=clip
     )
     rows = DemandPart(**columns, **drawn, order=np.full(start + n_rows, np.inf))
-    rows = _with_orders(rows, n_train, stock, orders, share, noise, quantile)
+    rows = _with_orders(rows, n_train, stock, orders, share, noise)
     return Simulated(rows.take(slice(0, n_train)), rows.take(slice(start, None)), int(seed))
 
 
@@ -550,15 +535,10 @@ def retail_rows(
 def nonlinear_demand(
     seed: int = 0,
     *,
-    family: Family = "normal",
     scale: Scale | None = None,
     orders: Policy = "at_mass",
-    share: float | None = None,
-    noise: float = 0.5,
     n: int = 3000,
     n_test: int = 4000,
-    level: float = 100.0,
-    spread: float = 0.2,
 ) -> Simulated[DemandPart]:
     """Simulate demand that bends and interacts in its features, censored by orders that do, too.
 
@@ -566,7 +546,7 @@ def nonlinear_demand(
     ----------
     seed : int
         Non-negative.
-    family, scale, orders, share, noise, level, spread
+    scale, orders
         As in `censoring_lab`. Of scale "features" each product has a deviation of its own.
     n, n_test : int
         Rows to train on and to test on, four products a day. Testing starts on the day after
@@ -626,9 +606,7 @@ def nonlinear_demand(
         product[:, None] == np.arange(1, n_products),
         day_of_week[:, None] == np.arange(1, len(WEEKDAYS)),
     ]
-    drawn = draw_demand(
-        share_of_level, product, luck, family=family, scale=scale, level=level, spread=spread
-    )
+    drawn = draw_demand(share_of_level, product, luck, scale=scale, spread=0.2)
     rows = DemandPart(
         features=np.hstack([*dummies, codes[:, 2:]]).astype(np.float64),
         feature_names=(*PRODUCTS[1:], *WEEKDAYS[1:], *code_names[2:]),
@@ -639,7 +617,7 @@ def nonlinear_demand(
         order=np.full(len(row), np.inf),
         **drawn,
     )
-    rows = _with_orders(rows, n_train, stock, orders, share, noise)
+    rows = _with_orders(rows, n_train, stock, orders, None, 0.5)
     return Simulated(rows.take(slice(0, n_train)), rows.take(slice(start, None)), int(seed))
 
 
