@@ -30,6 +30,7 @@ from unmet.validation import Number, OneOf, WholeNumber
 
 PricePolicy = Literal["fixed", "discounts", "forecast", "personal"]
 
+_LEVEL = 100.0  # mean reservation price of the first segment
 # Shares of the level; the first segment is the baseline of the dummies.
 _SEGMENTS = (0.0, 0.1837, -0.1523, 0.0714)
 _EFFECTS = {"quantity": -0.2146, "loyalty": 0.1581, "urgency": 0.1192}
@@ -114,15 +115,9 @@ def pricing(
     family: Family = "normal",
     *,
     policy: PricePolicy = "discounts",
-    list_price: float = 1.1,
-    discount: float = 0.5,
-    share: float = 0.9,
-    noise: float = 0.25,
     haggling: float = 0.0,
     n: int = 3000,
     n_test: int = 3000,
-    level: float = 100.0,
-    spread: float = 0.25,
     seed: int = 0,
 ) -> Simulated[PricingPart]:
     """Simulate offers to buyers whose reservation prices and best prices are known.
@@ -133,23 +128,16 @@ def pricing(
         Of the reservation price: "normal", "logistic", "laplace", "student", "gumbel", "gamma",
         "lognormal", "weibull" or "gamma_noise".
     policy : {"fixed", "discounts", "forecast", "personal"}
-        "fixed": the list price for everybody. "discounts": the list price less a random discount.
-        "forecast": `share` of the mean reservation price of the row, known exactly. "personal": the
-        same, times a number around one: sales people differ.
-    list_price : float
-        Of "fixed" and "discounts", as a multiple of `level`.
-    discount : float
-        Of "discounts": the largest, as a share of the list price; any up to it is as likely.
-    share, noise : float
-        Of "forecast" and "personal"; deviation of the logarithm of the number around one.
+        "fixed": the list price, 110, for everybody. "discounts": the list price less a random
+        discount of up to a half. "forecast": 90% of the mean reservation price of the row, known
+        exactly. "personal": the same, times a lognormal number around one (deviation 0.25 of its
+        logarithm): sales people differ.
     haggling : float
         Of buyers to whom the offer was too high, the share that names its reservation price and
         gets the deal at that.
     n, n_test : int
-        Rows to train on and to test on.
-    level, spread : float
-        Mean reservation price of the first segment, and its deviation as a share of it. The
-        deviation of positive families is proportional to the mean, otherwise it is constant.
+        Rows to train on and to test on. The mean reservation price of the first segment is 100;
+        the deviation is a quarter of the mean for positive families, and 25 for the others.
     seed : int
         Non-negative. Families and policies of one seed share their luck.
 
@@ -171,11 +159,7 @@ def pricing(
     """
     OneOf(*(each for each in FAMILIES if each not in COUNTS))("family", family)
     OneOf(*get_args(PricePolicy))("policy", policy)
-    positive, fraction = Number(above=0), Number(least=0, most=1)
-    for name, value in {"level": level, "spread": spread, "list_price": list_price}.items():
-        positive(name, value)
-    for name, value in {"discount": discount, "haggling": haggling}.items():
-        fraction(name, value)
+    Number(least=0, most=1)("haggling", haggling)
     counts = WholeNumber(1)("n", n), WholeNumber(1)("n_test", n_test)
     both = np.random.SeedSequence(WholeNumber(0)("seed", seed)).spawn(2)
 
@@ -186,15 +170,15 @@ def pricing(
         segment = (draws[:, 0] * len(_SEGMENTS)).astype(np.intp)
         dummies = segment[:, None] == np.arange(1, len(_SEGMENTS))
         features = np.column_stack([dummies, draws[:, 1:3], draws[:, 3] < 0.3])
-        mean = level * (1.0 + features @ np.array([*_SEGMENTS[1:], *_EFFECTS.values()]))
-        deviation = spread * (mean if family in POSITIVE else np.full(count, level))
+        mean = _LEVEL * (1.0 + features @ np.array([*_SEGMENTS[1:], *_EFFECTS.values()]))
+        deviation = 0.25 * (mean if family in POSITIVE else np.full(count, _LEVEL))
         truth = np.asarray(distribution(family, mean, deviation).ppf(luck.random(count)))
         draw = desk.random(count), desk.standard_normal(count)
         offer = {
-            "fixed": np.full(count, list_price * level),
-            "discounts": list_price * level * (1.0 - discount * draw[0]),
-            "forecast": share * mean,
-            "personal": share * mean * np.exp(noise * draw[1]),
+            "fixed": np.full(count, 1.1 * _LEVEL),
+            "discounts": 1.1 * _LEVEL * (1.0 - 0.5 * draw[0]),
+            "forecast": 0.9 * mean,
+            "personal": 0.9 * mean * np.exp(0.25 * draw[1]),
         }[policy]
         taken = truth >= offer
         # nobody names a price that is none

@@ -106,10 +106,6 @@ def replacement(
     *,
     policy: IntervalPolicy = "noisy",
     share: float = 0.5,
-    noise: float = 0.4,
-    level: float = 1000.0,
-    shape: float = 3.0,
-    deviation: float = 0.4,
     n: int = 1000,
     n_test: int = 2000,
     seed: int = 0,
@@ -118,22 +114,18 @@ def replacement(
 
     The logarithm of the lifetime is linear in the features (accelerated failure time)::
 
-        log T = log level − 0.8 load − 0.25 temperature − 0.3 outdoors + noise of the family
+        log T = log 1000 − 0.8 load − 0.25 temperature − 0.3 outdoors + noise of the family
+
+    The Weibull distribution has shape 3, the logarithm of the lognormal one deviation 0.4.
 
     Parameters
     ----------
     family : {"weibull", "lognormal"}, default="weibull"
     policy : {"fixed", "noisy", "features", "never"}, default="noisy"
         Planned intervals: the same age for every part; around one age; around a share of the part's
-        own median lifetime; none at all.
+        own median lifetime (both with a deviation of 0.4 of the logarithm); none at all.
     share : float, default=0.5
         Expected share of parts replaced in time; it chooses that age. Without meaning for "never".
-    noise : float, default=0.4
-        Standard deviation of the logarithm of the interval, of "noisy" and "features".
-    level : float, default=1000.0
-        Scale (Weibull) or median (lognormal) of a part whose features are all 0.
-    shape, deviation : float
-        Of the Weibull distribution, and of the logarithm of the lognormal one.
     n, n_test : int
         Rows to train on and to test on.
     seed : int, default=0
@@ -156,8 +148,6 @@ def replacement(
     """
     OneOf(*get_args(LifetimeFamily))("family", family)
     OneOf(*get_args(IntervalPolicy))("policy", policy)
-    positive = Number(above=0)
-    scatter, typical = positive("noise", noise), positive("level", level)
     in_time = Number(above=0, below=1)("share", share)
     counts = WholeNumber(1)("n", n), WholeNumber(1)("n_test", n_test)
     drawn = streams(seed, 6)
@@ -170,9 +160,9 @@ def replacement(
             design.random(count) < 0.5,
         )
         features = np.column_stack(columns).astype(np.float64)
-        middle = typical * np.exp(features @ _EFFECTS)
+        middle = 1000.0 * np.exp(features @ _EFFECTS)
         distribution: Distribution = (
-            Weibull(shape, middle) if family == "weibull" else Lognormal(middle, deviation)
+            Weibull(3.0, middle) if family == "weibull" else Lognormal(middle, 0.4)
         )
         # 0 is drawn once in 2⁵³ times, and would be a part that never worked
         lifetimes = np.maximum(distribution.quantile(luck.random(count)), np.finfo(np.float64).tiny)
@@ -188,7 +178,7 @@ def replacement(
         """Planned intervals around an age."""
         if policy == "fixed":
             return np.full(len(part), age)
-        around = age * np.exp(scatter * scattered)
+        around = age * np.exp(0.4 * scattered)
         return around if policy == "noisy" else np.asarray(around * part.distribution.quantile(0.5))
 
     parts = [part(counts[0], *drawn[:2]), part(counts[1], *drawn[3:5])]
