@@ -31,7 +31,6 @@ def test_first_orders(printed):
 
 
 def test_table_to_orders(printed):
-    pytest.importorskip("skops")
     text = printed("table_to_orders.py")
     assert "identified: yes" in text
     rows = re.findall(r"^  2015-08-10  \w+ +(\d+)   \(sales as demand: (\d+)\)$", text, re.M)

@@ -10,8 +10,6 @@ from unmet.adapters import torch_loss
 from unmet.costs import Cost, CustomPricing, TieredCost
 from unmet.errors import InvalidInput
 
-torch = pytest.importorskip("torch")
-
 N_ROWS = 400
 GENERATOR = np.random.default_rng(0)
 SEEN = GENERATOR.uniform(5, 40, size=N_ROWS)
@@ -48,8 +46,15 @@ BANDS = {"none": (0.0, 0.0), "number": (1.0, 6.0), "rows": (LOW, HIGH)}
 OTHERS = [SquaredError(), Own(fee=7.0)]
 
 
-def compare(cost, dtype, low, high, decision=DECISION, seen=SEEN):
+@pytest.fixture(scope="module")
+def torch():
+    """Import torch for these tests only: no other needs to wait for it."""
+    return pytest.importorskip("torch")
+
+
+def compare(torch, cost, dtype, low, high, decision=DECISION, seen=SEEN):
     """Give loss and gradients of torch beside those of NumPy, at the very same numbers."""
+    dtype = getattr(torch, dtype)
     chosen, observed = (torch.tensor(each, dtype=dtype) for each in (decision, seen))
     ends = [torch.tensor(end, dtype=dtype) if np.ndim(end) else end for end in (low, high)]
     chosen.requires_grad_()
@@ -67,21 +72,21 @@ def compare(cost, dtype, low, high, decision=DECISION, seen=SEEN):
     assert (chosen.grad < 0).any()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("band", BANDS)
 @pytest.mark.parametrize("cost", [*HINGES, *OTHERS], ids=lambda cost: type(cost).__name__)
-def test_value_and_gradient_are_those_of_the_cost(cost, band, dtype):
-    compare(cost, dtype, *BANDS[band])
+def test_value_and_gradient_are_those_of_the_cost(torch, cost, band, dtype):
+    compare(torch, cost, dtype, *BANDS[band])
 
 
 @pytest.mark.parametrize("cost", [*HINGES[::2], HINGES[3]], ids=lambda cost: type(cost).__name__)
-def test_on_a_kink_it_is_the_slope_on_the_side_of_the_truth(cost):
+def test_on_a_kink_it_is_the_slope_on_the_side_of_the_truth(torch, cost):
     seen = np.full(9, 20.0)
     decision = 20.0 + np.array([0, 2, 8, 11, 17, 1, -2, -3, -9])  # the ends, and breaks beyond
-    compare(cost, torch.float64, 2.0, 8.0, decision, seen)
+    compare(torch, cost, "float64", 2.0, 8.0, decision, seen)
 
 
-def test_a_batch_of_a_cost_that_differs_by_row():
+def test_a_batch_of_a_cost_that_differs_by_row(torch):
     rows = np.arange(0, N_ROWS, 3)
     cost = HINGES[1]
     found = torch_loss(cost.take(rows))(torch.tensor(DECISION[rows]), torch.tensor(SEEN[rows]))
@@ -90,7 +95,7 @@ def test_a_batch_of_a_cost_that_differs_by_row():
         torch_loss(cost)(torch.tensor(DECISION[rows]), torch.tensor(SEEN[rows]))
 
 
-def test_what_cannot_be():
+def test_what_cannot_be(torch):
     loss = torch_loss(Newsvendor(3, 1))
     column = torch.tensor(SEEN)
     with pytest.raises(InvalidInput, match=r"\(400, 1\): use module\(X\)\.squeeze\(-1\)\.$"):

@@ -23,8 +23,6 @@ from unmet.planning import read_table
 from unmet.tables.dialect import Dialect, as_bytes
 from unmet.tables.reading import read_file, table_bytes
 
-pytest.importorskip("skops")
-
 FIT = ["--observed", "sales", "--features", "price", "--underage", "3", "--overage", "1"]
 
 

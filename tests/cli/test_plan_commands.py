@@ -17,8 +17,6 @@ from unmet.cli.main import run
 from unmet.planning import DecisionPlan, evaluate, read_table
 from unmet.planning.plan_options import plan_from_options
 
-pytest.importorskip("skops")
-
 COLUMNS = ["--observed", "sales", "--features", "price,store", "--categories", "store"]
 COSTS = ["--underage", "3", "--overage", "1"]
 COMMANDS = ["demo", "plan", "monitor", "hours", "diagnose", "fit", "decide", "evaluate", "compare"]

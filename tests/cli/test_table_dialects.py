@@ -6,8 +6,6 @@ import pytest
 
 from unmet.cli.main import run
 
-pytest.importorskip("skops")
-
 PLAN = ["--observed", "Menge", "--features", "Preis,Filiale", "--underage", "3", "--overage", "1"]
 NONE = [*PLAN, "--band", "none"]
 

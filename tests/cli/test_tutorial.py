@@ -43,7 +43,6 @@ def shop(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_commands_print_what_the_page_shows(shop, capsys):
-    pytest.importorskip("skops")  # models are saved
     pytest.importorskip("optuna")  # the published ε is searched
     for line, wanted in commands():
         program, *words = shlex.split(line)

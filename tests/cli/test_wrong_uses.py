@@ -11,8 +11,6 @@ from unmet import LinearDecision, Newsvendor
 from unmet.cli.main import run
 from unmet.persistence import save
 
-pytest.importorskip("skops")
-
 FIT = ["--observed", "sales", "--features", "price,kind"]
 COSTS = ["--underage", "3", "--overage", "1"]
 PLAIN = ["fit", "sales.csv", *FIT, *COSTS, "--band", "none"]

@@ -204,7 +204,6 @@ def test_a_distribution_that_is_right_hardly_moves_and_one_without_flags_not_at_
     assert 0 < np.abs(moved).max() < 1.5  # of a deviation of 11
     blind = DistributionDecision(COST, plain(), calibrate=True).fit(X[:300], sales[:300])
     assert blind.levels_ is None
-    pytest.importorskip("skops")
     loaded = unmet.load(careful.save(tmp_path / "careful.unmet"))
     assert loaded.predict(X).tobytes() == careful.predict(X).tobytes()
     assert loaded.levels_.correction(0.6) == careful.levels_.correction(0.6)

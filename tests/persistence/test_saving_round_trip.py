@@ -8,7 +8,6 @@ import unmet
 from unmet import LatentBand, LinearDecision
 from unmet.errors import InvalidInput
 
-pytest.importorskip("skops")
 DIAGNOSED = ["latent", "latent flags"]
 
 

@@ -144,7 +144,6 @@ def test_costs_and_weights_of_rows_are_used(table):
 
 
 def test_a_choice_is_saved(wide, chosen, tmp_path):
-    pytest.importorskip("skops")
     loaded = unmet.load(unmet.save(chosen, tmp_path / "plan.unmet"))
     assert loaded.choice_ == chosen.choice_
     assert isinstance(loaded.choice_, ModelChoice)

@@ -157,7 +157,6 @@ def test_the_order_of_rows_and_the_old_rows_do_not_matter(with_flags):
 
 
 def test_a_loaded_plan_says_the_same(with_flags, tmp_path):
-    pytest.importorskip("skops")
     loaded = unmet.load(with_flags.save(tmp_path / "plan.unmet"))
     rows = flagged(demand(1.3, seed=4), orders())
     assert monitor(loaded, rows) == monitor(with_flags, rows)

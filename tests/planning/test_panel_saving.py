@@ -12,7 +12,6 @@ from unmet.report import render, report_data
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
-pytest.importorskip("skops")
 FIRST = datetime.date(2024, 1, 1)
 
 

@@ -81,7 +81,6 @@ def test_what_the_hours_say_is_what_the_plan_holds(plans):
 
 
 def test_plans_with_hours_are_saved_and_reported(plans, tmp_path):
-    pytest.importorskip("skops")
     for name in ("clock", "hours"):
         plan = plans[name]
         loaded = unmet.load(plan.save(tmp_path / f"{name}.unmet"))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dask
-import dask.array as da
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -42,6 +39,8 @@ def best():
 
 @pytest.mark.usefixtures("cluster", "small_memory")
 def test_arrays_on_a_cluster():
+    import dask.array as da
+
     X, s = data()
     rows, seen = da.from_array(X, chunks=(2500, 2)), da.from_array(s, chunks=3500)
     rows, seen = rows.persist(), seen.persist()
@@ -54,6 +53,8 @@ def test_arrays_on_a_cluster():
 
 
 def frame():
+    import dask.dataframe as dd
+
     X, s = data()
     rows = pd.DataFrame(X, columns=["a", "b", "c"]).assign(sales=s, key="text", cost=7.0)
     return X, s, dd.from_pandas(rows, npartitions=5)
@@ -72,6 +73,8 @@ def test_data_frames_on_a_cluster():
 
 def source_of(kind, X, s, folder):
     """Rows from a frame in memory or from files, as one would bring them."""
+    import dask.dataframe as dd
+
     names = list("abcdef")
     table = dd.from_pandas(pd.DataFrame(X, columns=names).assign(sales=s), npartitions=8)
     if kind == "read_parquet":
@@ -106,6 +109,9 @@ def test_coefficients_are_those_of_rows_in_memory(kind, n_rows, tmp_path, monkey
 
 
 def test_flags_in_files_may_be_missing_but_nothing_else(tmp_path):
+    import dask
+    import dask.dataframe as dd
+
     rows = {"price": [1.0, 2, 3, 4], "sales": [9.0, 7, 5, 3], "flag": [True, None, False, None]}
     pl.DataFrame(rows).write_parquet(tmp_path / "a.parquet")
     options = {"features": ["price"], "censored": "flag"}
@@ -120,7 +126,11 @@ def test_flags_in_files_may_be_missing_but_nothing_else(tmp_path):
 
 
 def wrong(**changes):
+    import dask.array as da
+
     X, s = data(100)
+    if "weight" in changes:
+        changes["weight"] = da.zeros(changes["weight"])
     given = {"data": da.from_array(X, chunks=50), "observed": da.from_array(s, chunks=50)}
     return DaskBlocks(**{**given, **changes})
 
@@ -130,7 +140,7 @@ def wrong(**changes):
     [
         ({"data": np.zeros((3, 2))}, "data must be a Dask array"),
         ({"observed": np.zeros(100)}, "observation must be a Dask array"),
-        ({"weight": da.zeros(90)}, "weight must have one entry per row, got 90"),
+        ({"weight": 90}, "weight must have one entry per row, got 90"),
         ({"features": ["a"]}, "names must have one entry per feature"),
     ],
     ids=["numpy", "observed", "short", "names"],

@@ -1,4 +1,3 @@
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -67,7 +66,7 @@ def test_tables_without_the_columns_are_refused():
 @pytest.mark.parametrize("kind", ["dask DataFrame", "polars LazyFrame", "unmet DaskBlocks"])
 def test_rows_that_are_not_in_memory_are_refused_by_their_kind(kind):
     table = pd.DataFrame({"store": X[:, 0], "x": X[:, 1], "sales": Y})
-    rows = dd.from_pandas(table, npartitions=2)
+    rows = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=2)
     source = {
         "dask DataFrame": rows[["store", "x"]],
         "polars LazyFrame": pl.LazyFrame({"store": X[:, 0], "x": X[:, 1]}),

@@ -4,10 +4,9 @@ import pytest
 
 from unmet import GroupedDecision, LinearDecision, Newsvendor
 
-distributed = pytest.importorskip("distributed")
-
 
 def test_a_cluster_gives_the_same_answer():
+    distributed = pytest.importorskip("distributed")
     generator = np.random.default_rng(0)
     code = np.repeat(np.arange(12), 12)
     X = np.column_stack([code, generator.normal(size=(code.size, 2))])

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import statsmodels.formula.api as smf
 from favorita_samples import BY_FAMILY, BY_MONTH, BY_WEEKDAY, FAMILIES, INTERCEPT, NOISE, make
 
 from paper.commands import run
@@ -145,6 +144,7 @@ def test_agrees_with_a_formula_in_statsmodels(sales):
     table = pd.DataFrame(own.to_dict(as_series=False))
     table["day"] = [each.weekday() for each in table["date"]]
     table["month"] = [each.month for each in table["date"]]
+    smf = pytest.importorskip("statsmodels.formula.api")
     result = smf.ols("sales ~ C(family) + C(day) + C(month)", table).fit()
     values, errors = zip(*found.chosen.coefficients.values(), strict=True)
     assert values == pytest.approx(result.params.to_numpy())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 
 from paper.favorita import regress
 
@@ -21,11 +20,13 @@ def make(n, seed, families=(0, 1, 2), days=(0, 1, 2, 3)):
 
 def reference(sales, factors, names):
     """Statsmodels on the columns with these names."""
+    from statsmodels.regression.linear_model import OLS
+
     columns = [np.ones(len(sales))]
     for name in names[1:]:
         levels, codes = next(each for each in factors if name in each[0])
         columns.append((codes == levels.index(name)).astype(float))
-    return sm.OLS(sales, np.column_stack(columns)).fit()
+    return OLS(sales, np.column_stack(columns)).fit()
 
 
 def check(fit, result, sales):
