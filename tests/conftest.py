@@ -11,7 +11,7 @@ from hypothesis import settings
 
 # Examples of a property: few in `make test`, many in `make slow` (--hypothesis-profile=many).
 # A busy machine is no reason to fail, and CI must judge the same examples every time.
-for name, examples in (("few", 15), ("many", 150)):
+for name, examples in (("few", 10), ("many", 150)):
     settings.register_profile(
         name, deadline=None, max_examples=examples, derandomize=bool(os.environ.get("CI"))
     )

@@ -88,14 +88,14 @@ def source_of(kind, X, s, folder):
 @pytest.mark.parametrize(
     ("kind", "n_rows"),
     [
-        ("from_pandas", 80_000),
+        ("from_pandas", 30_000),
         pytest.param("read_parquet", 400_000, marks=pytest.mark.slow),
     ],
 )
 def test_coefficients_are_those_of_rows_in_memory(kind, n_rows, tmp_path, monkeypatch):
     """Rows that travel between processes lie elsewhere in memory in every pass."""
     if n_rows < 400_000:
-        monkeypatch.setattr(source, "SAMPLE_ENTRIES", 60_000)
+        monkeypatch.setattr(source, "SAMPLE_ENTRIES", 30_000)
         monkeypatch.setattr(source, "SAMPLE_ROWS", 2000)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 6))
