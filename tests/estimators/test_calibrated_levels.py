@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.base import BaseEstimator
@@ -47,7 +47,6 @@ def test_the_level_is_reached_on_average(level):
 # --- what it is, where it is something known ----------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     values=st.lists(st.integers(0, 20), min_size=45, max_size=90),
     level=st.sampled_from([0.15, 0.5, 0.8]),
@@ -61,7 +60,6 @@ def test_without_censoring_it_is_the_order_statistic_of_split_conformal(values, 
     assert found.effective_rows == below.size + 1
 
 
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_a_higher_level_never_asks_for_less(seed):
     levels = market(np.random.default_rng(seed), 300)

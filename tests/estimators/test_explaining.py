@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
@@ -102,7 +102,6 @@ def test_parts_are_differences_of_models_that_anybody_can_train():
 # --- Whatever the model: parts add up.
 
 
-@settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 2**16),
     underage=st.floats(0.1, 50),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
@@ -37,7 +37,6 @@ def test_decisions_that_ignore_censoring_fall_short():
     assert not any(found.within_chance)
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     truth=st.lists(st.integers(0, 9), min_size=2, max_size=40),
     decision=st.integers(0, 9),

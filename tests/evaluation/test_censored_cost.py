@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet import Newsvendor, SquaredError
@@ -52,7 +52,6 @@ def by_hand(cost, decisions, sales, sold_out, weight, level):
 
 
 @given(st.integers(0, 10_000), st.floats(0.6, 1.6), st.booleans())
-@settings(max_examples=15, deadline=None)
 def test_agrees_with_the_definition_row_by_row(seed, factor, rounded):
     generator = np.random.default_rng(seed)
     _, sales, sold_out = shop(24, seed, ample=0.3)

@@ -4,7 +4,7 @@ import datetime
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput, MissingPackage
@@ -42,7 +42,6 @@ def changed(panel, first, seed=9):
     )
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     day=st.integers(12, 59),
     horizon=st.integers(1, 8),

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet import Band, LinearDecision, Newsvendor
 
 LEVELS = st.sampled_from([0.03, 0.2, 0.37, 0.71, 0.9, 0.98])
 SEEDS = st.integers(0, 10**6)
-quick = settings(max_examples=20, deadline=None)
 
 
 def _rows(seed, n_rows=83, n_features=3):
@@ -31,7 +30,6 @@ def _same(model, other, X, factor=1.0, shift=0.0):
     assert model.predict(X) == pytest.approx(expected, rel=1e-5, abs=1e-5 * factor)
 
 
-@quick
 @given(seed=SEEDS, alpha=LEVELS, power=st.integers(-6, 6))
 def test_scaling_the_observations_scales_the_decisions(seed, alpha, power):
     X, s, _ = _rows(seed)
@@ -42,7 +40,6 @@ def test_scaling_the_observations_scales_the_decisions(seed, alpha, power):
     assert with_band.objective == pytest.approx(factor * plain.objective, rel=1e-7)
 
 
-@quick
 @given(seed=SEEDS, alpha=LEVELS)
 def test_mirroring_the_observations_exchanges_the_levels(seed, alpha):
     X, s, _ = _rows(seed)
@@ -50,14 +47,12 @@ def test_mirroring_the_observations_exchanges_the_levels(seed, alpha):
     assert mirrored.predict(X) == pytest.approx(-model.predict(X), rel=1e-5, abs=1e-5)
 
 
-@quick
 @given(seed=SEEDS, alpha=LEVELS, shift=st.floats(-1e4, 1e4))
 def test_shifting_the_observations_shifts_the_decisions(seed, alpha, shift):
     X, s, _ = _rows(seed)
     _same(_fit(alpha, X, s + shift), _fit(alpha, X, s), X, shift=shift)
 
 
-@quick
 @given(seed=SEEDS, alpha=LEVELS)
 def test_adding_a_linear_term_adds_its_coefficients(seed, alpha):
     X, s, generator = _rows(seed)
@@ -67,7 +62,6 @@ def test_adding_a_linear_term_adds_its_coefficients(seed, alpha):
     assert tilted.coef_ == pytest.approx(model.coef_ + gamma, rel=1e-4, abs=1e-4)
 
 
-@quick
 @given(seed=SEEDS, alpha=LEVELS)
 def test_decisions_do_not_depend_on_the_coordinates_of_the_features(seed, alpha):
     X, s, generator = _rows(seed)
@@ -79,7 +73,6 @@ def test_decisions_do_not_depend_on_the_coordinates_of_the_features(seed, alpha)
     assert changed.predict(other) == pytest.approx(model.predict(X), rel=1e-5, abs=1e-5)
 
 
-@quick
 @given(seed=SEEDS, alpha=LEVELS, band=st.sampled_from([None, Band(1, 6)]))
 def test_integer_weights_are_repeated_rows(seed, alpha, band):
     X, s, generator = _rows(seed, n_rows=61)
@@ -91,7 +84,6 @@ def test_integer_weights_are_repeated_rows(seed, alpha, band):
         assert weighted.predict(X) == pytest.approx(repeated.predict(X), rel=1e-4, abs=1e-4)
 
 
-@quick
 @given(seed=SEEDS, alpha=LEVELS)
 def test_the_order_of_the_rows_does_not_matter(seed, alpha):
     X, s, generator = _rows(seed)
@@ -102,7 +94,6 @@ def test_the_order_of_the_rows_does_not_matter(seed, alpha):
     assert shuffled.solution_.objective == pytest.approx(model.solution_.objective, rel=1e-7)
 
 
-@quick
 @given(seed=SEEDS, alpha=LEVELS)
 def test_costs_per_row_act_as_weights(seed, alpha):
     X, s, generator = _rows(seed)
@@ -114,7 +105,6 @@ def test_costs_per_row_act_as_weights(seed, alpha):
     assert evaluated.solution_.objective == pytest.approx(objective, rel=1e-7)
 
 
-@quick
 @given(seed=SEEDS, alpha=LEVELS)
 def test_a_wider_band_never_costs_more(seed, alpha):
     X, s, _ = _rows(seed)
@@ -126,7 +116,6 @@ def test_a_wider_band_never_costs_more(seed, alpha):
     assert costs[3] >= costs[2] - slack  # a higher lower end is a narrower band
 
 
-@quick
 @given(seed=SEEDS, alpha=LEVELS, n_rows=st.integers(20, 120))
 def test_the_share_of_observations_below_the_decision_is_the_level(seed, alpha, n_rows):
     X, s, _ = _rows(seed, n_rows)
@@ -138,7 +127,6 @@ def test_the_share_of_observations_below_the_decision_is_the_level(seed, alpha, 
     assert reached - below <= 8  # four parameters interpolate four rows, give or take rounding
 
 
-@quick
 @given(
     seed=SEEDS,
     alpha=LEVELS,

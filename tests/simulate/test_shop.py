@@ -4,7 +4,7 @@ import datetime
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
@@ -58,7 +58,6 @@ def test_a_shelf_life_of_one_is_the_newsvendor():
     assert (kept.left == 0).all()
 
 
-@settings(max_examples=15)
 @given(
     seed=st.integers(0, 10**6),
     lead=st.integers(0, 3),
