@@ -28,7 +28,8 @@ def table():
 
 @pytest.fixture(scope="module")
 def dated():
-    return plan_from_options(**BASE, date="date", series=["store"], censored_column="out")
+    words = {"date": "date", "series": ["store"], "censored_column": "out", "model": "linear"}
+    return plan_from_options(**BASE, **words)
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +71,8 @@ def test_nobody_looks_ahead(monkeypatch, table, dated):
         out=pl.when(last).then(~pl.col("out")).otherwise("out"),
     )
     options = {"truth": "demand", "n_splits": 1, "horizon": 10}
-    plan = clone(dated).set_params(model="linear")
-    first, _ = spied(monkeypatch, plan, table, **options)
-    second, _ = spied(monkeypatch, plan, other, **options)
+    first, _ = spied(monkeypatch, dated, table, **options)
+    second, _ = spied(monkeypatch, dated, other, **options)
     assert list(first) == ["eas", "ieo", "published", "plan"]
     for method, decided in first.items():
         assert decided.size == 30
