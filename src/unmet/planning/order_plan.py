@@ -32,6 +32,7 @@ from unmet.persistence import save
 from unmet.planning import replenishment
 from unmet.planning.candidates import (
     CANDIDATES,
+    MAX_ROWS,
     MEANS,
     MIN_ROWS,
     DemandForecast,
@@ -768,7 +769,9 @@ class OrderPlan(BaseEstimator):
         if key in self._memo and until is None:
             made: TrainingSet = self._memo[key]
             return made
-        panel, most = self.panel_, {} if until is None else {"most_rows": 200_000}
+        # a month is seen from several months before: more views of it hardly tell more
+        panel = self.panel_
+        most = MAX_ROWS if until is None and panel.unit == "day" else 200_000
         found = TrainingSet(
             panel if until is None else panel.until(until),
             self.horizon,
@@ -777,7 +780,7 @@ class OrderPlan(BaseEstimator):
             seasons=panel.tells_seasons,
             country=self.country,
             seed=self.random_state,
-            **most,
+            most_rows=most,
         )
         if until is None:
             self._memo[key] = found

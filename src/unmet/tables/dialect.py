@@ -376,6 +376,7 @@ def with_types(
     if decimal is not None and decimal not in DECIMALS:
         raise InvalidInput(f"decimal must be '.' or ',', got {decimal!r}.")
     typed = {column.name: column for column in cells}
+    dressed: set[str] = set()  # money may have another sign than the other numbers
     signed: dict[str, dict[str, polars.Series | None]] = {}
     for column in cells:
         if column.dtype != pl.String:
@@ -387,6 +388,8 @@ def with_types(
             continue
         plain, share = _undressed(bare)
         found = _type(plain)
+        if plain is not bare:
+            dressed.add(column.name)
         if found is None:
             by_sign = {sign: _read(plain, sign) for sign in DECIMALS}
             signed[column.name] = {
@@ -395,9 +398,15 @@ def with_types(
             }
         elif found.dtype != pl.String:
             typed[column.name] = found / 100.0 if share else found
-    decimal = decimal or _decimal(signed, typed, name)
+    others = {each: by_sign for each, by_sign in signed.items() if each not in dressed}
+    tells = any(
+        sum(found is not None for found in by_sign.values()) == 1 for by_sign in others.values()
+    )
+    decimal = decimal or _decimal(others if tells else signed, typed, name)
     for each, by_sign in signed.items():
         number = by_sign[decimal]
+        if number is None and each in dressed:
+            number = by_sign["," if decimal == "." else "."]
         typed[each] = typed[each] if number is None else number
     return pl.DataFrame(typed), decimal
 
@@ -546,6 +555,12 @@ def _decimal(
         return "."  # where dollars and pounds are used, so is the point
     for column, by_sign in signed.items():
         point, comma = by_sign["."], by_sign[","]
+        if point is not None and comma is not None and point.n_unique() >= 10:
+            # that all numbers are thousands is less likely than three decimals
+            if (point % 1000 == 0).all():
+                return ","
+            if (comma % 1000 == 0).all():
+                return "."
         if point is not None and comma is not None and not (point == comma).all():
             row = int((point != comma).fill_null(False).arg_max() or 0)
             raise DecimalUnknown(

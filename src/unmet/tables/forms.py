@@ -103,6 +103,8 @@ def read_sales(
     >>> found.notes
     ('3 columns, 2024-05-01 to 2024-05-03, are days: each became a row of date and sales.',)
     """
+    import polars as pl
+
     if isinstance(table, SalesTable):
         return table
     given = schema or Schema()
@@ -119,6 +121,10 @@ def read_sales(
     dates = read_dates(rows, found.date, found.date_format)
     rows, dates, said = _without_totals(rows.with_columns(dates.alias(found.date)), found)
     notes += said
+    sold = rows[found.sales]
+    if sold.dtype.is_numeric() and 10 * (sold > 0).sum() < (sold < 0).sum():
+        rows = rows.with_columns(-pl.col(found.sales))
+        notes.append(f"Nearly all of {found.sales!r} is negative: what left the stock was sold.")
     if found.period is None:
         found = replace(found, period=find_period(dates, found.date))
     rows, found, said = _add_up(rows, found, beside)
@@ -168,6 +174,12 @@ def as_long(table: Any, schema: Schema | None = None) -> tuple[polars.DataFrame,
     ]
     with suppress(DecimalUnknown):  # columns of text that may be numbers stay text
         rows, _ = with_types(rows, ids)
+    # a pivot table names a group in its first row only
+    for name in [each for each in words if is_id(each) or each == rows.columns[0]]:
+        names = rows[name].drop_nulls()
+        if 2 * names.len() <= rows.height and rows[name][0] is not None and names.is_unique().all():
+            rows = rows.with_columns(pl.col(name).forward_fill())
+            notes.append(f"Empty cells of {name!r} have the value above them.")
     if given.sales is not None and given.sales not in rows.columns:
         items = given.sales.split(",") if isinstance(given.sales, str) else list(given.sales)
         items = [name.strip() for name in items]

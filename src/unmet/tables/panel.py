@@ -384,6 +384,8 @@ def _fill_gaps(
         alive = n_days - 1 - last <= np.maximum(ENDED[period] - 1, 4 * interval)
         empty |= (alive & seen.any(axis=1))[:, None] & (day > last[:, None]) & anywhere
         n_empty = int(empty.sum())
+    if not n_empty:
+        return observed, hidden
     one, unit = n_empty == 1, period.split()[-1]
     count = f"{n_empty:,} {unit}{'' if one else 's'} without a row count{'s' if one else ''}"
     if as_zero:

@@ -31,7 +31,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "sales": _words(
         "sales units_sold unit_sales sold quantity_sold qty_sold sales_qty sales_quantity absatz "
         "verkauf verkauft verkäufe ventes vendu ventas vendido quantity qty units menge y observed "
-        "demand nachfrage anzahl stück consumption verbrauch volume amount"
+        "demand nachfrage anzahl stück consumption verbrauch volume amount cnt count"
     ),
     "sold_out": _words(
         "sold_out soldout stockout stock_out out_of_stock oos censored ausverkauft in_stock instock"
@@ -62,7 +62,10 @@ _ITEMS = _words(
     "item product sku article material ean upc plu dish artikel produkt gericht stock_code "
     "stockcode part_number menu_item unique_id"
 )
-_PLACES = _words("store shop branch location outlet market restaurant filiale standort markt")
+_PLACES = _words(
+    "store shop branch location outlet market restaurant filiale standort markt warehouse whse "
+    "depot plant lager werk"
+)
 _KINDS = _words(
     "category cat department dept family class brand city region kategorie warengruppe abteilung "
     "marke hersteller stadt"
@@ -83,16 +86,16 @@ _UNITS = _words(
 )
 _MONEY = _words("money betrag revenue umsatz turnover erlös value net gross line_total total")
 _WEATHER = _words(
-    "temperature temp tavg rain rainfall precipitation precpt humidity wind snow sunshine weather "
-    "wetter regen temperatur"
+    "temperature temp atemp tavg rain rainfall precipitation precpt humidity hum wind windspeed "
+    "snow sunshine weather wetter regen temperatur"
 )
 _LATER = _words(
     "ship shipped shipping delivery delivered due paid payment updated modified return end expiry "
     "birth liefer lieferung"
 )
 _CALENDAR = _words(
-    "weekday wochentag day_of_week dow month monat year jahr quarter quartal week woche kw hour "
-    "stunde minute day_of_month day_of_year week_of_year"
+    "weekday wochentag day_of_week dow month mnth monat year yr jahr quarter quartal week woche kw "
+    "hour stunde minute day_of_month day_of_year week_of_year"
 )
 _END = _words("end closing left remaining rest after")
 
@@ -616,7 +619,10 @@ def _others(
             left[name] = "not named"
         elif _rank(name, _WEATHER) is not None:
             left[name] = "known only afterwards"
-        elif column.dtype.is_integer() and named([name], _NOT_SERIES) and 2 * values > column.len():
+        elif column.dtype.is_integer() and (
+            named([name], _NOT_SERIES)
+            or (values == column.len() > 20 and int(column.max() - column.min()) == values - 1)  # type: ignore[operator]
+        ):
             left[name] = "a number of rows or receipts"
         elif column.dtype.is_numeric() and _goes_with(column, table[sales]):
             left[name] = "goes with sales, so known only afterwards"

@@ -556,6 +556,48 @@ def make_days():
     )  # fmt: skip
 
 
+def make_more():
+    """What some systems write: two decimal signs, issues below zero, labels once a group."""
+    dates = days(35)
+    sold = counts(35)
+    rows = [
+        f"{place},{day},08:{place % 60:02d},{150040 + place // 2},{item},{int(number)}.0,"
+        f'"1,{place % 4}5 €"'
+        for place, (day, item, number) in enumerate(long(dates, sold=sold).iter_rows())
+    ]
+    case(
+        "euros_beside_points.csv",
+        "\n".join([",date,time,ticket_number,article,Quantity,unit_price", *rows]) + "\n",
+        **found(
+            ["article"], 4, "day", dates[0], dates[-1], sold.sum(), sales="Quantity",
+            price="unit_price", not_used=["ticket_number", "time"],
+        ),
+    )  # fmt: skip
+    rows = [
+        f"{100000 + ITEMS.index(item)};P1;{day:%d.%m.%Y};601;{int(number)},000-;EA"
+        for day, item, number in long(dates, sold=sold).iter_rows()
+    ]
+    case(
+        "issues_below_zero.csv",
+        "\n".join(["Material;Plant;Posting Date;Movement Type;Quantity;Unit", *rows]) + "\n",
+        **found(
+            ["Material"], 4, "day", dates[0], dates[-1], sold.sum(), date="Posting Date",
+            sales="Quantity", note="Nearly all of 'Quantity' is negative",
+        ),
+    )  # fmt: skip
+    lines = [["item", "date", "sales"]]
+    for name, row in zip(ITEMS, sold, strict=True):
+        for place, (day, number) in enumerate(zip(dates, row, strict=True)):
+            lines.append([None if place else name, day, int(number)])
+    case(
+        "pivot_table.xlsx",
+        lines,
+        **found(
+            ["item"], 4, "day", dates[0], dates[-1], sold.sum(), note="have the value above them"
+        ),
+    )
+
+
 def make_plain():
     """Ordinary tables, and such as nobody can read without a question."""
     dates = days(28)
@@ -603,6 +645,7 @@ if __name__ == "__main__":
         make_noise,
         make_numbers,
         make_days,
+        make_more,
         make_plain,
     ):
         made()
