@@ -555,8 +555,8 @@ def _candidates(
         column = table[name]
         if not (column.dtype in text or (column.dtype.is_integer() and is_id(name))):
             continue
-        if column.dtype == pl.String and column.head(20).str.contains(r"^\d{1,2}:\d{2}").all():
-            continue  # the time of day
+        if _is_clock(column):
+            continue
         values, pairs = column.n_unique(), dated.select("\0day", name).n_unique()
         if table.height >= 20 and pairs < 1.5 * values and n_days > 1:
             continue
@@ -626,6 +626,8 @@ def _others(
             left[name] = "a number of rows or receipts"
         elif column.dtype.is_numeric() and _goes_with(column, table[sales]):
             left[name] = "goes with sales, so known only afterwards"
+        elif _is_clock(column):
+            left[name] = "the time of day"
         elif column.dtype.is_temporal():
             left[name] = "another date"
         elif column.dtype.is_numeric() or column.dtype == pl.Boolean or values <= 60:
@@ -633,6 +635,12 @@ def _others(
         else:
             left[name] = "text of many values"
     return tuple(static), tuple(before), left
+
+
+def _is_clock(column: polars.Series) -> bool:
+    """Whether a column of text holds the time of day."""
+    clock = r"^\d{1,2}:\d{2}"
+    return str(column.dtype) == "String" and bool(column.head(20).str.contains(clock).all())
 
 
 def _goes_with(column: polars.Series, sales: polars.Series) -> bool:
