@@ -619,10 +619,7 @@ def _others(
             left[name] = "not named"
         elif _rank(name, _WEATHER) is not None:
             left[name] = "known only afterwards"
-        elif column.dtype.is_integer() and (
-            named([name], _NOT_SERIES)
-            or (values == column.len() > 20 and int(column.max() - column.min()) == values - 1)  # type: ignore[operator]
-        ):
+        elif column.dtype.is_integer() and (named([name], _NOT_SERIES) or _counts_rows(column)):
             left[name] = "a number of rows or receipts"
         elif column.dtype.is_numeric() and _goes_with(column, table[sales]):
             left[name] = "goes with sales, so known only afterwards"
@@ -635,6 +632,11 @@ def _others(
         else:
             left[name] = "text of many values"
     return tuple(static), tuple(before), left
+
+
+def _counts_rows(column: polars.Series) -> bool:
+    """Whether a column numbers the rows, in their order."""
+    return column.len() > 20 and bool((column.diff().drop_nulls() == 1).all())
 
 
 def _is_clock(column: polars.Series) -> bool:
