@@ -111,10 +111,6 @@ def seconds(case, solver="unmet"):
     return min(results("linear.json")["pairs"][f"{case}|{solver}"]["seconds"])
 
 
-def path_of_five(band=""):
-    return seconds(f"store10-path{band}") / seconds(f"store10{band}")
-
-
 def beyond_memory():
     return results("scale.json")["cases"]["50000000 20 dask2"]["wall"]
 
@@ -194,8 +190,6 @@ CLAIMS = [
         "log",
     ),
     (MEASURED, r"by (\d+)% on intermittent", ".0f", cheaper_tobit, -1),
-    (MEASURED, r"take ([\d.]+) times one fit", ".1f", path_of_five),
-    (MEASURED, r"and ([\d.]+) times with a band", ".1f", path_of_five, "+band"),
     (MEASURED, r"50,000,000 × 20.*?Dask, (\d+) s", ".0f", beyond_memory),
     (REGRET, r"mean of 192 \| (\d+) ", ".0f", lost, "least_censoring", True),
     (REGRET, r"mean of 192 \| \d+ \| (\d+) ", ".0f", lost, "minimax_regret", True),

@@ -35,7 +35,7 @@ def dated():
 @pytest.fixture(scope="module")
 def known(table, dated):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backtest, "_TRIALS", 5)
+        patch.setattr(backtest, "_TRIALS", 2)
         return compare(dated, table, truth="demand", n_splits=2, horizon=10)
 
 
@@ -64,7 +64,7 @@ def at_random(table, n_splits):
 
 def test_nobody_looks_ahead(monkeypatch, table, dated):
     """Change all that happens from the last block on: no decision may change."""
-    monkeypatch.setattr(backtest, "_TRIALS", 5)
+    monkeypatch.setattr(backtest, "_TRIALS", 2)
     last = pl.col("date") >= datetime.date(2024, 2, 20)
     other = table.with_columns(
         sales=pl.when(last).then(1000 - pl.col("sales")).otherwise("sales"),
@@ -204,7 +204,7 @@ def test_evaluate_agrees_with_the_measures(table):
 
 def test_what_is_priced_can_be_carried_out(monkeypatch, table):
     """Every method in lots of 6, nothing or at least 96, and evaluated so."""
-    monkeypatch.setattr(backtest, "_TRIALS", 3)
+    monkeypatch.setattr(backtest, "_TRIALS", 2)
     plan = plan_from_options(**BASE, band=(0.0, 5.0))
     options = {"truth": "demand", "n_splits": 2, "step": 6, "minimum": 96, "upper": 120}
     decided, found = spied(monkeypatch, plan, table, **options)
@@ -259,7 +259,7 @@ def left_out(found):
 
 def test_every_method_is_shown_or_named(monkeypatch, table):
     """Each baseline is in the table, or a note says why it is not."""
-    monkeypatch.setattr(backtest, "_TRIALS", 3)
+    monkeypatch.setattr(backtest, "_TRIALS", 2)
     baselines = {"eas", "ieo", "published"}
     for words in ({"band": (0.0, 5.0)}, {"band": "none"}, {"band": "none", "by": ["store"]}):
         found = compare(plan_from_options(**BASE, **words), table, truth="demand", n_splits=2)
