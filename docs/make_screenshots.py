@@ -60,7 +60,7 @@ def write_example_report(path: Path) -> Path:
     outcome = WhatIf(plan_from_options(**EXAMPLE), tables.sales).outcome(
         assumed, tables.truth, truth="demand"
     )
-    return write_report(outcome.report(command_of(outcome.plan)), path)
+    return write_report(outcome | {"command": command_of(outcome["plan"])}, path)
 
 
 def open_page(browser: Browser, size: str, address: str) -> Page:

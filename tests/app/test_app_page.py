@@ -7,7 +7,7 @@ pytest.importorskip("streamlit", reason="streamlit is not installed")
 import re
 
 import polars as pl
-from shown_page import metrics, open_page, select, texts, upload
+from shown_page import control, metrics, open_page, select, texts, upload
 
 from unmet.planning import example
 from unmet.simulate import replacement
@@ -78,12 +78,12 @@ def test_a_file_of_ones_own_is_guessed_right_and_its_text_stays_text():
     assert "--censored-column sold_out" in page.code[0].value
     coming = table.select("weekday", EVIL).head(7)
     lacking = coming.drop(EVIL).write_csv().encode()
-    page.file_uploader(key="coming").upload("next.csv", lacking, "text/csv").run()
+    control(page, "-coming").upload("next.csv", lacking, "text/csv").run()
     sentence = page.error[0].value
     assert "got" in sentence
     assert not re.search(r"(?<!\\)[<\[]", sentence + texts(page))  # no tag, no link
     whole = coming.write_csv().encode()
-    page.file_uploader(key="coming").upload("next.csv", whole, "text/csv").run()
+    control(page, "-coming").upload("next.csv", whole, "text/csv").run()
     assert not page.error
     assert page.dataframe[0].value.shape[0] == 7
 

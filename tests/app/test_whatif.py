@@ -45,12 +45,12 @@ def test_other_costs_give_what_a_plan_gives_that_learns_anew(tables, restaurant)
     plan = plan_from_options(**{**EXAMPLE, "underage": 7.0, "overage": 2.0}).fit(tables.sales)
     expected = plan.decide(tables.coming, 6, 12)
     found = restaurant.outcome(costs(7.0, 2.0), tables.coming, step=6, lower=12)
-    np.testing.assert_array_equal(found.decisions.decision, expected.decision)
-    np.testing.assert_array_equal(found.decisions.ignoring, expected.ignoring)
-    assert found.diagnosis.stake == pytest.approx(plan.diagnosis_.stake)
-    assert found.stake[0] == pytest.approx(plan.diagnosis_.stake)
-    assert found.plan.notes_ == plan.notes_
-    hindsight = restaurant.outcome(costs(7.0, 2.0), tables.truth, truth="demand").hindsight
+    np.testing.assert_array_equal(found["decisions"]["decision"], expected.decision)
+    np.testing.assert_array_equal(found["decisions"]["ignoring"], expected.ignoring)
+    assert found["diagnosis"].stake == pytest.approx(plan.diagnosis_.stake)
+    assert found["stake"][0] == pytest.approx(plan.diagnosis_.stake)
+    assert found["plan"].notes_ == plan.notes_
+    hindsight = restaurant.outcome(costs(7.0, 2.0), tables.truth, truth="demand")["comparison"]
     evaluated = evaluate(plan, tables.truth, "demand")
     for method in ("ieo", "plan"):
         assert hindsight[method].cost == pytest.approx(evaluated[method].cost)
@@ -63,24 +63,23 @@ def test_rates_move_decisions_and_money_the_same_way(store, store_what_if):
         store_what_if.outcome(costs(3.0, 1.0, rate), rows, step=None)
         for rate in (0.0, 0.2, 0.4, 0.6)
     ]
-    means = [each.decisions.decision.mean() for each in found]
-    stakes = [each.stake[0] for each in found]
+    means = [each["decisions"]["decision"].mean() for each in found]
+    stakes = [each["stake"][0] for each in found]
     assert means == sorted(means)
     assert means[0] < means[1]
     assert stakes == sorted(stakes)
     assert stakes[0] == 0.0
-    np.testing.assert_allclose(found[0].decisions.decision, found[0].decisions.ignoring)
+    np.testing.assert_allclose(found[0]["decisions"]["decision"], found[0]["decisions"]["ignoring"])
 
 
 def test_a_rate_says_that_it_was_assumed(tables, restaurant):
     counted = restaurant.outcome(costs(3.0, 1.0, 0.25), tables.coming)
-    assert any("counted" in note for note in counted.notes)
-    content = counted.report("command")
-    assert content["answer"][1] == "25% of the rows hide demand, as you assumed."
-    assert content["assumed"] == 0.25
-    assert counted.report("command")["stake"] == counted.stake
-    assert counted.diagnosis.share_censored > 0.35
-    assert not restaurant.outcome(costs(3.0, 1.0), tables.coming).notes
+    assert any("counted" in note for note in counted["notes"])
+    assert counted["answer"][1] == "25% of the rows hide demand, as you assumed."
+    assert counted["assumed"] == 0.25
+    assert counted["diagnosis"].share_censored > 0.35
+    told = restaurant.outcome(costs(3.0, 1.0), tables.coming)["notes"]
+    assert not any("counted" in note for note in told)
 
 
 def test_costs_by_row(store):
@@ -89,8 +88,8 @@ def test_costs_by_row(store):
     what_if = WhatIf(plan, table)
     found = what_if.outcome({"overage": 1.0}, table.head(20), truth="demand")
     expected = plan.fit(table).decide(table.head(20))
-    np.testing.assert_array_equal(found.decisions.decision, expected.decision)
-    assert found.hindsight["plan"].cost == pytest.approx(
+    np.testing.assert_array_equal(found["decisions"]["decision"], expected.decision)
+    assert found["comparison"]["plan"].cost == pytest.approx(
         evaluate(plan, table.head(20), "demand")["plan"].cost
     )
     with pytest.raises(InvalidInput, match="overage must be that of the plan"):
@@ -103,11 +102,11 @@ def test_many_rows_are_sampled_and_said_to_be(store):
     what_if = WhatIf(plan, store, max_rows=300)
     found = what_if.outcome(costs(3.0, 1.0), store.head(40))
     assert what_if.sampled
-    assert any("300 of 500 rows" in note for note in found.notes)
+    assert any("300 of 500 rows" in note for note in found["notes"])
     whole = WhatIf(plan, store, max_rows=None).outcome(costs(3.0, 1.0), store.head(40))
-    assert not any("For speed" in note for note in whole.notes)
-    assert found.decisions.decision.mean() == pytest.approx(
-        whole.decisions.decision.mean(), rel=0.1
+    assert not any("For speed" in note for note in whole["notes"])
+    assert found["decisions"]["decision"].mean() == pytest.approx(
+        whole["decisions"]["decision"].mean(), rel=0.1
     )
 
 
@@ -126,7 +125,7 @@ def test_prices():
     assert not what_if.takes_rates
     found = what_if.outcome(costs(2.0, 5.0), table.head(30), step=None)
     expected = plan.fit(table).decide(table.head(30), None)
-    np.testing.assert_array_equal(found.decisions.decision, expected.decision)
+    np.testing.assert_array_equal(found["decisions"]["decision"], expected.decision)
     with pytest.raises(Unsupported, match="limits"):
         what_if.outcome(costs(2.0, 5.0, 0.2), table.head(30))
 
@@ -142,8 +141,8 @@ def test_prices_of_most_revenue():
         .fit(table)
         .decide(table.head(30), None)
     )
-    np.testing.assert_array_equal(found.decisions.decision, expected.decision)
-    assert found.table.columns[-1] == "decision"
+    np.testing.assert_array_equal(found["decisions"]["decision"], expected.decision)
+    assert found["decisions"].columns[-1] == "decision"
 
 
 @pytest.mark.parametrize(
@@ -158,9 +157,9 @@ def test_ages(features):
     what_if = WhatIf(plan_from_options("time", features, planned=1.0, failure=8.0, **words), table)
     found = what_if.outcome({"planned": 2.0, "failure": 9.0}, table.head(20), step=None)
     expected = plan.fit(table).decide(table.head(20), None)
-    np.testing.assert_allclose(found.decisions.decision, expected.decision, rtol=1e-9)
-    np.testing.assert_allclose(found.decisions.ignoring, expected.ignoring, rtol=1e-9)
-    assert found.stake is None
+    np.testing.assert_allclose(found["decisions"]["decision"], expected.decision, rtol=1e-9)
+    np.testing.assert_allclose(found["decisions"]["ignoring"], expected.ignoring, rtol=1e-9)
+    assert found["stake"] is None
 
 
 def test_what_the_page_cannot_do_is_refused(store):

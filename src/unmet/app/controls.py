@@ -126,11 +126,6 @@ class Source:
     history: bool
     decimal: str | None = None
 
-    @property
-    def is_example(self) -> bool:
-        """Whether nobody has brought a file."""
-        return self.key == "example"
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -228,40 +223,20 @@ def _way(key: str, history: bool) -> bool:
 
 
 def choose(source: Source) -> PageChoice:
-    """Ask for the rows to decide on, and for columns."""
+    """Ask for the rows to decide on, and for columns, starting from a guess."""
     table, key = source.file.table, source.key
-    if source.is_example:
-        truth = _example().truth
-        offer("next.csv, the rows to decide on", truth.write_csv, "next.csv", type="tertiary")
+    if key == "example":
+        coming, name = _example().truth, "next.csv"
+        offer("next.csv, the rows to decide on", coming.write_csv, name, type="tertiary")
         about = "the quarter that came next, 450 rows"
-        names = ("sales.csv", "next.csv")
-        return _columns(table, truth, names, key, about, known=True)
-    coming = st.file_uploader(
-        "Rows to decide on (optional)",
-        KINDS,
-        help=f"With the same features. {LIMIT}",
-        key="coming",
-        max_upload_size=MAX_MEGABYTES,
-    )
-    if coming is None:
-        rows, name = table.tail(LAST_ROWS), "next.csv"
-        about = f"the last {rows.height:,} rows of {source.name}, as if they were to come"
     else:
-        rows, name = read(coming.name, coming.getvalue(), source.decimal).table, coming.name
-        about = f"the {rows.height:,} rows of {name}"
-    return _columns(table, rows, (source.name, name), key, about, known=coming is not None)
-
-
-def _columns(
-    table: polars.DataFrame,
-    coming: polars.DataFrame,
-    names: tuple[str, str],
-    key: str,
-    about: str,
-    *,
-    known: bool,
-) -> PageChoice:
-    """Ask what is decided and which column is what, starting from a guess."""
+        label = "Rows to decide on (optional)"
+        coming, name, _ = beside(source, label, "With the same features.", "coming")
+        about = "" if coming is None else f"the {coming.height:,} rows of {name}"
+    known = coming is not None
+    if not known:
+        coming = table.tail(LAST_ROWS)
+        about = f"the last {coming.height:,} rows of {source.name}, as if they were to come"
     st.header("Columns", divider="gray")
     problem = st.selectbox("What is decided", list(PROBLEMS), format_func=PROBLEMS.__getitem__)
     guess = guess_plan(table, problem)
@@ -307,6 +282,7 @@ def _columns(
         truth = one_column(label, f"{key}-truth-truth", coming.columns, guess_truth(coming))
     label = "Largest cost on the sliders"
     largest = float(st.number_input(label, 1.0, 1e9, 20.0, key=f"{problem}-largest"))
+    names = (source.name, name or "next.csv")
     return PageChoice(table, coming, names, key, about, labels, truth, largest)
 
 

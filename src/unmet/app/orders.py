@@ -166,7 +166,16 @@ def _columns(source: Source) -> Asked:
     amounts = [name for name in numeric if name != sales]
     sold_out = one_column("Sold out: yes or no", f"{key}-flag", flags, rest.sold_out)
     above = st.container()
-    left, coming, coming_name, way = _stock_that_lasts(source, key, amounts)
+    label = "If stock lasts: what was left at the end"
+    left = one_column(label, f"{key}-left", amounts, None)
+    coming, coming_name, way = None, None, ""
+    if left is not None:
+        coming, coming_name, way = beside(
+            source,
+            "On its way (optional)",
+            "Items, the day on which something arrives, and units; the last orders.csv will do.",
+            "on-order",
+        )
     with above:  # what is left at the end is no stock to begin with
         amounts = [name for name in amounts if name != left]
         stock = one_column("What was in stock", f"{key}-stock", amounts, rest.stock)
@@ -184,7 +193,9 @@ def _columns(source: Source) -> Asked:
         labels["gaps"] = st.selectbox(
             "Days without a row", list(GAPS), format_func=_GAPS.__getitem__, key=f"{key}-gaps"
         )
-        labels["country"] = _country(key)
+        label = "Public holidays of (code of a country)"
+        country = st.text_input(label, key=f"{key}-country", placeholder="such as DE")
+        labels["country"] = country.strip().upper() or None
         future, name, content = beside(
             source,
             "Coming days: prices, promotions, new items",
@@ -193,50 +204,16 @@ def _columns(source: Source) -> Asked:
         )
     told = [(name, value) for name, value in labels.items() if value is not None]
     learned = f"{source.key} {source.decimal} {content} {sorted(told)} {left} {way}"
-    usual = first if not doubt else None
     if left is not None:
-        usual = _usual(source.key, table, left)
+        first, doubt = _guess(key, {"on_hand": left}, table)
+    usual = None if doubt else first  # what the command line would guess
     unit = unit_of(table, date)
     return Asked(labels, usual, unit, future, name, learned, left, coming, coming_name)
-
-
-def _stock_that_lasts(
-    source: Source, key: str, amounts: list[str]
-) -> tuple[str | None, polars.DataFrame | None, str | None, str]:
-    """Ask for what was left at the end of each day, and then for what is on its way."""
-    label = "If stock lasts: what was left at the end"
-    left = one_column(label, f"{key}-left", amounts, None)
-    if left is None:
-        return None, None, None, ""
-    coming, name, content = beside(
-        source,
-        "On its way (optional)",
-        "Items, the day on which something arrives, and units; the last orders.csv will do.",
-        "on-order",
-    )
-    return left, coming, name, content
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _guess(key: str, given: dict[str, str], _table: polars.DataFrame) -> tuple[Schema | None, str]:  # noqa: ARG001
     return guess(_table, **given)
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def _usual(key: str, _table: polars.DataFrame, left: str) -> Schema | None:  # noqa: ARG001
-    """Give what `unmet replenish` would guess."""
-    try:
-        return OrderPlan(supply=SupplyRules(), schema=Schema(on_hand=left)).columns(_table)
-    except InvalidInput:
-        return None
-
-
-def _country(key: str) -> str | None:
-    """Ask whose public holidays matter."""
-    text = st.text_input(
-        "Public holidays of (code of a country)", key=f"{key}-country", placeholder="such as DE"
-    )
-    return text.strip().upper() or None
 
 
 # --- What is moved.

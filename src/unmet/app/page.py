@@ -25,7 +25,7 @@ from unmet.app.controls import (
     take_away,
 )
 from unmet.app.orders import show_orders
-from unmet.app.whatif import Outcome, WhatIf
+from unmet.app.whatif import WhatIf
 from unmet.censoring.plots import possible_rates, quantile_chart, rate_charts
 from unmet.censoring.text import (
     Labels,
@@ -91,27 +91,39 @@ def _answer(choice: PageChoice) -> None:
         lambda: WhatIf(plan, choice.table),
     )
     assumed, lots = moved or move(choice, rates=what_if.takes_rates)
-    outcome = what_if.outcome(assumed, choice.coming, truth=choice.truth, **lots)
-    command = command_of(outcome.plan, *choice.names, **lots)
-    _show(outcome, choice.about, command)
+    data = what_if.outcome(assumed, choice.coming, truth=choice.truth, **lots)
+    data["command"] = command_of(data["plan"], *choice.names, **lots)
+    _show(data, choice.about)
 
 
-def _show(outcome: Outcome, about: str, command: str) -> None:
+def _show(data: dict[str, Any], about: str) -> None:
     """Show key figures, charts, the table, what is not known, and what can be taken away."""
-    labels, data = labels_for(outcome.plan.problem), outcome.report(command)
+    labels, decided = labels_for(data["problem"]), data["decisions"]
     # one column less, so that names fit
     key_figures(card for card in decision_cards(data) if card[0] != "rows decided")
     left, right = st.columns(2, gap="large")
     with left:
-        _decisions(outcome, labels, about)
+        st.subheader(capital(labels.decisions), anchor=False)
+        st.caption(plain(f"Decided on: {about}."))
+        finite = decided.filter(decided["decision"].is_finite())
+        if finite.height:
+            drawn, period = decisions_chart(finite, labels)
+            chart(drawn, decisions_finding(finite, labels, period))
+        else:
+            st.markdown("No planned replacement pays: replace at failure.")
     with right:
         rate_place = st.container()
     left, right = st.columns(2, gap="large")
     with left:
-        _quantiles(outcome, labels)
+        st.subheader("What is hidden", anchor=False)
+        found = data["diagnosis"]
+        if found is None or found.quantiles is None:
+            st.markdown("There is no plot of it here.")
+        else:
+            chart(quantile_chart(found, labels), quantiles_finding(found.quantiles, labels))
     with right:
-        _unknown(outcome, labels, data["notes"])
-    if outcome.hindsight is not None:
+        _unknown(data, labels)
+    if data["comparison"] is not None:
         st.subheader("In hindsight", anchor=False)
         chart(*method_costs(data))
     st.subheader("Row by row", anchor=False)
@@ -119,30 +131,19 @@ def _show(outcome: Outcome, about: str, command: str) -> None:
         name: st.column_config.NumberColumn(label, format="localized")
         for name, label in (("ignoring", labels.ignoring), ("decision", labels.decision))
     }
-    for name, kind in outcome.table.schema.items():
+    for name, kind in decided.schema.items():
         if kind.is_temporal():
             columns[name] = st.column_config.DateColumn(format="YYYY-MM-DD")
-    show_table(outcome.table, "decisions", columns, 320)
-    take_away(outcome.table, lambda: render(data), command)
+    show_table(decided, "decisions", columns, 320)
+    take_away(decided, lambda: render(data), data["command"])
     with rate_place:  # last, because its curve takes longest the first time
-        _rates(outcome, labels)
+        _rates(data, labels)
 
 
-def _decisions(outcome: Outcome, labels: Labels, about: str) -> None:
-    st.subheader(capital(labels.decisions), anchor=False)
-    st.caption(plain(f"Decided on: {about}."))
-    shown = outcome.table.filter(outcome.table["decision"].is_finite())
-    if not shown.height:
-        st.markdown("No planned replacement pays: replace at failure.")
-        return
-    drawn, period = decisions_chart(shown, labels)
-    chart(drawn, decisions_finding(shown, labels, period))
-
-
-def _rates(outcome: Outcome, labels: Labels) -> None:
-    found = outcome.diagnosis
+def _rates(data: dict[str, Any], labels: Labels) -> None:
+    found = data["diagnosis"]
     st.subheader(f"Another {labels.rate}", anchor=False)
-    if outcome.plan.problem == "replacement" or found is None or found.profile is None:
+    if data["problem"] == "replacement" or found is None or found.profile is None:
         known = found is not None and found.share_is_seen
         why = "the data say it of every row" if known else "no rate can be assumed"
         st.markdown(f"There is nothing to vary here: {why}.")
@@ -150,36 +151,26 @@ def _rates(outcome: Outcome, labels: Labels) -> None:
     with st.spinner("Trying other rates …"):
         curve = possible_rates(found)
     assert curve is not None
-    decision, fit, _ = rate_charts(found, labels, outcome.assumed)
+    decision, fit, _ = rate_charts(found, labels, data["assumed"])
     chart(decision, sensitivity_finding(found, curve, labels))
     chart(fit)
 
 
-def _quantiles(outcome: Outcome, labels: Labels) -> None:
-    found = outcome.diagnosis
-    st.subheader("What is hidden", anchor=False)
-    if found is None or found.quantiles is None:
-        st.markdown("There is no plot of it here.")
-        return
-    chart(quantile_chart(found, labels), quantiles_finding(found.quantiles, labels))
-
-
-def _unknown(outcome: Outcome, labels: Labels, notes: list[str]) -> None:
-    found = outcome.diagnosis
+def _unknown(data: dict[str, Any], labels: Labels) -> None:
+    found, problem = data["diagnosis"], data["problem"]
     st.subheader("What the data cannot tell", anchor=False)
     said: list[str] = []
     if found is None or found.identified is None:
         st.markdown("How surely was not evaluated.")
     else:
         st.markdown(f"**Can the data tell? {found.identified}**; {plain(sure(found))}")
-        problem = outcome.plan.problem
-        if outcome.assumed is None:
+        if data["assumed"] is None:
             said += [hidden_rows(found, problem)[1], followed(found, problem)]
         else:
             said += [f"Without an assumed rate: {hidden_rows(found, problem)[1]}"]
         said = [each for each in (*said, if_wrong(found, problem)) if each]
     statistics = () if found is None else found.notes
-    listed(each for each in (*said, *notes) if each not in statistics)
+    listed(each for each in (*said, *data["notes"]) if each not in statistics)
     if statistics:
         with st.expander("Statistics"):
             listed(statistics)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sklearn.base import clone
 
@@ -31,68 +30,13 @@ from unmet.planning.decision_models import (
     candidates,
     given_costs,
 )
-from unmet.planning.decision_plan import Decisions
-from unmet.planning.decision_report import Comparison, keep_history
+from unmet.planning.decision_report import keep_history
 from unmet.planning.plan_options import cost_numbers, with_costs
 from unmet.report.data import report_data, stake_of
 from unmet.tables.reading import TableRows, as_polars, require_columns
 
-if TYPE_CHECKING:
-    import polars
-
 MAX_ROWS = 5_000
 """Rows from which the page learns how much is hidden; more would take longer than one waits."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What follows from what was assumed.
-
-    Attributes
-    ----------
-    plan : DecisionPlan
-        Fitted, with these costs and this rate.
-    decisions : Decisions
-    table : polars.DataFrame
-        Columns that tell rows apart, then ``ignoring`` and ``decision``.
-    stake : tuple of three float, or None
-        What ignoring that something is hidden costs a row, and the ends of its range.
-    hindsight : Comparison or None
-        What the decisions cost on the truth, where it is known.
-    notes : tuple of str
-        What a reader should know.
-    """
-
-    plan: DecisionPlan
-    decisions: Decisions
-    table: polars.DataFrame
-    stake: tuple[float, float, float] | None
-    hindsight: Comparison | None
-    notes: tuple[str, ...]
-
-    @property
-    def diagnosis(self) -> Diagnosis | None:
-        """What the data say, whatever rate was assumed."""
-        return self.plan.diagnosis_
-
-    @property
-    def assumed(self) -> float | None:
-        """Share of rows that is assumed to hide the truth; None where the data say it."""
-        rate = self.plan.sellout_rate
-        return rate if isinstance(rate, float) else None
-
-    def report(self, command: str = "", title: str | None = None) -> dict[str, Any]:
-        """Give all that a report shows."""
-        return report_data(
-            self.plan,
-            decisions=self.table,
-            comparison=self.hindsight,
-            notes=self.notes,
-            command=command,
-            title=title,
-            assumed=self.assumed,
-            stake=self.stake,
-        )
 
 
 class WhatIf:
@@ -126,7 +70,7 @@ class WhatIf:
     >>> what_if = WhatIf(plan_from_options(**EXAMPLE), tables.sales.tail(400))
     >>> found = what_if.outcome({"underage": 3, "overage": 1}, tables.coming)
     >>> more = what_if.outcome({"underage": 9, "overage": 1}, tables.coming)
-    >>> bool((more.decisions.decision >= found.decisions.decision).all())
+    >>> bool((more["decisions"]["decision"] >= found["decisions"]["decision"]).all())
     True
     """
 
@@ -181,7 +125,7 @@ class WhatIf:
         step: float | None = 1,
         lower: float | None = 0,
         truth: str | None = None,
-    ) -> Outcome:
+    ) -> dict[str, Any]:
         """Decide on the rows of a table under what is assumed.
 
         Parameters
@@ -196,7 +140,10 @@ class WhatIf:
 
         Returns
         -------
-        Outcome
+        dict
+            What `unmet.report.report_data` gives, with ``plan``, which has these costs and this
+            rate: ``decisions`` has the columns that tell rows apart, then ``ignoring`` and
+            ``decision``; ``comparison`` what they cost on the truth, where it is known.
         """
         rows = as_polars(table)
         require_columns(rows, [truth], "truth")
@@ -206,14 +153,15 @@ class WhatIf:
         if isinstance(rate, float) and diagnosis is not None and self.takes_rates:
             per_row = self._stake(rate, diagnosis)
             at_stake = (per_row, per_row, per_row)
-        return Outcome(
-            plan=plan,
-            decisions=found,
-            table=decision_table(rows, plan, found),
+        content = report_data(
+            plan,
+            decisions=decision_table(rows, plan, found),
+            comparison=None if truth is None else in_hindsight(plan, rows, found, truth),
+            notes=(*found.notes, *self._remarks(plan)),
+            assumed=rate if isinstance(rate, float) else None,
             stake=at_stake,
-            hindsight=None if truth is None else in_hindsight(plan, rows, found, truth),
-            notes=tuple(dict.fromkeys((*found.notes, *self._remarks(plan)))),
         )
+        return content | {"plan": plan}
 
     def plan(self, assumed: Mapping[str, Any]) -> DecisionPlan:
         """Give the plan with these costs and this rate, fitted."""

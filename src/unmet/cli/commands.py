@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unmet.cli import output as out
 from unmet.cli.options import (
     FILES,
     HOURS,
@@ -27,21 +28,6 @@ from unmet.cli.options import (
     word,
 )
 from unmet.cli.orders import surest, till_file, till_sales, told
-from unmet.cli.output import (
-    as_options,
-    check_files,
-    command_line,
-    load_plan,
-    print_json,
-    read_words,
-    remark,
-    remember,
-    show_comparison,
-    show_files,
-    working,
-    write_report,
-    write_table,
-)
 from unmet.errors import InvalidInput, MissingPackage
 
 if TYPE_CHECKING:
@@ -116,9 +102,7 @@ EXAMPLES = {
     "app": ("unmet app", "unmet app --port 8600 --no-browser"),
     "demo": ("unmet demo", "unmet demo --output results"),
     "diagnose": (
-        "unmet diagnose sales.csv --observed sales --features weekday,month,category",
-        "unmet diagnose sales.csv --observed sales --features weekday --sellout-rate .4 --report "
-        "report.html",
+        "unmet diagnose sales.csv --observed sales --features weekday,month --report report.html",
     ),
     "fit": (
         "unmet fit sales.csv --observed sales --features weekday,month,category --underage 3 "
@@ -131,18 +115,14 @@ EXAMPLES = {
         "--features load --planned 1 --failure 8",
     ),
     "decide": (
-        "unmet decide model.unmet next_week.csv -o orders.csv",
-        "unmet decide model.unmet next_week.csv -o orders.csv --step 6 --minimum 12 --upper 240 "
-        "--report report.html",
-        "unmet decide model.unmet next_week.csv -o orders.csv --explain",
+        "unmet decide model.unmet next_week.csv -o orders.csv --explain --report report.html",
+        "unmet decide model.unmet next_week.csv -o orders.csv --step 6 --minimum 12 --upper 240",
     ),
     "evaluate": (
         "unmet evaluate model.unmet truth.csv --truth demand",
         "unmet evaluate model.unmet last_month.csv --censored-column out --step 6 --minimum 12",
     ),
     "compare": (
-        "unmet compare sales.csv --observed sales --features weekday,month,category --date date "
-        "--underage 3 --overage 1",
         "unmet compare history.csv --observed sales --features weekday --date date --truth demand "
         "--underage 3 --overage 1 --folds 6 --horizon 7",
     ),
@@ -160,10 +140,10 @@ def diagnose(
     from unmet.planning.plan_options import fit_command
 
     till = till_file(words)
-    check_files(words, table, till)
+    out.check_files(words, table, till)
     if not hasattr(plan.rule, "fit"):
         raise InvalidInput(f"diagnose needs band 'latent', got {plan.words.rpartition(', ')[2]!r}.")
-    read = read_words(table, words, plan.text_columns)
+    read = out.read_words(table, words, plan.text_columns)
     by_hours, notes = None, read.notes
     if not costs_given:
         notes = (
@@ -172,14 +152,14 @@ def diagnose(
             "each (--underage, --overage).",
         )
     if till is not None:
-        hours = till_sales(read_words(till, words, beside=True), words)
+        hours = till_sales(out.read_words(till, words, beside=True), words)
         notes = (*notes, *hours.notes)
-        with working("reading the hours …"):
+        with out.working("reading the hours …"):
             by_hours = told(hours)
-    with working("learning from the table …"):
+    with out.working("learning from the table …"):
         fitted = plan.fit(read.table)
     found = fitted.diagnosis_
-    files = write_report(fitted, words, notes=notes, title=f"Diagnosis of {table.name}")
+    files = out.write_report(fitted, words, notes=notes, title=f"Diagnosis of {table.name}")
     one_age = getattr(fitted.estimator_, "found_", {}).get("text")  # without features
     if words["as_json"]:
         plain = {} if found is None else found.to_dict()
@@ -187,22 +167,22 @@ def diagnose(
             plain["text"] = one_age
         if by_hours is not None:
             plain["hours"] = by_hours.describe()
-        print_json({**plain, "table_notes": (*notes, *fitted.notes_)}, files)
+        out.print_json({**plain, "table_notes": (*notes, *fitted.notes_)}, files)
     else:
         how = [(f"--{name}", words[name]) for name in ("decimal", "sheet", "encoding")]
         typed = [word for name, value in how if value for word in (name, value)]
         command = fit_command(plan, str(table), "model.unmet", *typed)
         said = summarise(fitted, command, costs_given=costs_given)
         if said:
-            typer.echo(as_options(f"{fitted.n_rows_:,} rows of {table.name}\n{said}"))
+            typer.echo(out.as_options(f"{fitted.n_rows_:,} rows of {table.name}\n{said}"))
         if one_age:
             typer.echo(f"\n{one_age}")
         elif words["details"] and found is not None:
             typer.echo("\n".join(["", *statistics(found)]))
         if by_hours is not None:
             typer.echo(f"\n{by_hours.describe()}\n{surest(by_hours)}")
-        remark((*notes, *fitted.notes_))
-    show_files(files)
+        out.remark((*notes, *fitted.notes_))
+    out.show_files(files)
     unidentified = found is not None and found.identified == "no"
     return UNIDENTIFIED if words["fail_if_unidentified"] and unidentified else 0
 
@@ -215,16 +195,16 @@ def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
     from unmet.report.data import decision_inputs
     from unmet.report.sentences import answer
 
-    check_files(words, table, output=None)
-    read = read_words(table, words, plan.text_columns)
-    with working("learning from the table …"):
+    out.check_files(words, table, output=None)
+    read = out.read_words(table, words, plan.text_columns)
+    with out.working("learning from the table …"):
         fitted = plan.fit(read.table, explain=words["explain"])
     if words["compare"] and (plan.features or plan.calendar):  # else there is nothing to compare
         with report_progress() as step:
             fitted.comparison_ = planning.compare(plan, read.table, progress=step)
-    about = {"command": command_line(), "rows": fitted.n_rows_}
+    about = {"command": out.command_line(), "rows": fitted.n_rows_}
     files = [save(fitted, words["output"], about=about)]
-    files += write_report(fitted, words, notes=read.notes, title=f"Model from {table.name}")
+    files += out.write_report(fitted, words, notes=read.notes, title=f"Model from {table.name}")
     found, compared, chosen = fitted.diagnosis_, fitted.comparison_, fitted.choice_
     said = answer(fitted, None, compared)
     notes = [*fitted.notes_, *(() if chosen is None else (chosen.why,)), *read.notes]
@@ -237,17 +217,17 @@ def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
             "comparison": None if compared is None else compared.to_dict(),
             "notes": notes,
         }
-        print_json(plain, files)
+        out.print_json(plain, files)
     else:
         for line in said:
-            typer.echo(as_options(line))
+            typer.echo(out.as_options(line))
         if compared is not None:
-            show_comparison(compared, plan.problem)
-            remark(note for note in compared.notes if note.startswith("Left out"))
+            out.show_comparison(compared, plan.problem)
+            out.remark(note for note in compared.notes if note.startswith("Left out"))
         if words["details"] and found is not None:
             typer.echo(f"\n{found}")
-        remark(notes)
-    show_files(files)
+        out.remark(notes)
+    out.show_files(files)
 
 
 def decide(
@@ -263,13 +243,13 @@ def decide(
 
     output, name = words["output"], words["name"]
     plan = _load(model)
-    check_files(words, table, model)
-    read = read_words(table, words, plan.text_columns)
+    out.check_files(words, table, model)
+    read = out.read_words(table, words, plan.text_columns)
     rows = read.table
     if not name or name in rows.columns:
         raise InvalidInput(f"--name must be a new column, got {name!r}.")
     room = _room(words, plan)
-    with working("deciding …"):
+    with out.working("deciding …"):
         found = plan.decide(rows, **room)
         parts = _parts(plan, rows, name, room) if words["explain"] else []
     columns = [*parts, _column(name, found.decision)]
@@ -280,9 +260,9 @@ def decide(
     files = []
     if output is not None:
         is_text = output.suffix.lower() == ".csv"
-        files = [write_table(written if is_text else decided, output, read.dialect)]
-    files += write_report(plan, words, decisions=shown, notes=notes)
-    remark(notes)
+        files = [out.write_table(written if is_text else decided, output, read.dialect)]
+    files += out.write_report(plan, words, decisions=shown, notes=notes)
+    out.remark(notes)
     if words["as_json"]:
         finite = decided[name].drop_nulls()
         total = float(finite.sum())
@@ -290,15 +270,15 @@ def decide(
         plain: dict[str, Any] = {"rows": decided.height, "total": total, "mean": mean}
         if parts:
             plain["parts"] = {part.name: float(part.sum()) for part in parts}
-        print_json({**plain, "notes": notes}, files)
+        out.print_json({**plain, "notes": notes}, files)
     elif output is None:
         # the terminal has line ends and an encoding of its own
         printed = replace(read.dialect or Dialect(), line_end="\n")
         typer.echo(as_text(written, printed), nl=False)
     else:
         for line in answer(plan, shown, None):
-            typer.echo(as_options(line))
-    show_files(files)
+            typer.echo(out.as_options(line))
+    out.show_files(files)
 
 
 def evaluate(
@@ -316,17 +296,17 @@ def evaluate(
     from unmet import planning
 
     plan = _load(model)
-    check_files(words, table, model)
+    out.check_files(words, table, model)
     room = _room(words, plan)
-    read = read_words(table, words, plan.text_columns)
+    read = out.read_words(table, words, plan.text_columns)
     told = {name.removesuffix("_column"): words[name] for name in _FLAGS if words[name]}
     found = planning.evaluate(plan, read.table, words["truth"], columns=told or None, **room)
     found = replace(found, notes=(*read.notes, *found.notes))
-    remark(found.notes)
+    out.remark(found.notes)
     if words["as_json"]:
-        print_json(found.to_dict())
+        out.print_json(found.to_dict())
     else:
-        show_comparison(found, plan.problem)
+        out.show_comparison(found, plan.problem)
 
 
 def compare(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
@@ -338,23 +318,23 @@ def compare(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None
     from unmet.progress import report_progress
     from unmet.validation import Maybe, WholeNumber
 
-    check_files(words, table)
+    out.check_files(words, table)
     held_out = {
         "n_splits": WholeNumber(1)("folds", words["folds"]),
         "horizon": Maybe(WholeNumber(1))("horizon", words["horizon"]),
     }
     room = _room(words, plan)
-    read = read_words(table, words, plan.text_columns)
+    read = out.read_words(table, words, plan.text_columns)
     with report_progress() as progress:
         found = planning.compare(
             plan, read.table, truth=words["truth"], **held_out, **room, progress=progress
         )
     found = replace(found, notes=(*read.notes, *found.notes))
-    remark(found.notes)
+    out.remark(found.notes)
     if words["as_json"]:
-        print_json(found.to_dict())
+        out.print_json(found.to_dict())
     else:
-        show_comparison(found, plan.problem)
+        out.show_comparison(found, plan.problem)
 
 
 # --- What several of them do.
@@ -363,7 +343,7 @@ def compare(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None
 def _load(path: Path) -> DecisionPlan:
     from unmet.planning import DecisionPlan
 
-    plan: DecisionPlan = load_plan(path, DecisionPlan, "unmet fit has written")
+    plan: DecisionPlan = out.load_plan(path, DecisionPlan, "unmet fit has written")
     return plan
 
 
@@ -417,7 +397,7 @@ def demo(
     tables = example()
     named = {"sales": tables.sales, "next_quarter": tables.coming, "truth": tables.truth}
     for name, table in named.items():
-        write_table(table, output / f"{name}.csv")
+        out.write_table(table, output / f"{name}.csv")
     typer.echo(
         "A restaurant orders 1.15 times the mean sales of the last four same weekdays, and sells "
         "out on four\ndays of ten. Demand is real (YAZ data), and only the last step looks at it.\n"
@@ -455,7 +435,7 @@ def demo(
     }
     for place, (title, words) in enumerate(steps.items(), start=1):
         typer.echo(f"{place}. {title}\n$ {shlex.join(['unmet', *words])}")
-        remember(words)
+        out.remember(words)
         app(args=words, prog_name="unmet", standalone_mode=False)
         typer.echo("")
     typer.echo(f"Now open {report} in a browser.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unmet.cli import output as out
 from unmet.cli.options import (
     FILES,
     HOURS,
@@ -24,18 +25,6 @@ from unmet.cli.options import (
     rates,
     several,
     word,
-)
-from unmet.cli.output import (
-    as_options,
-    check_files,
-    command_line,
-    load_plan,
-    print_json,
-    read_words,
-    remark,
-    show_files,
-    write_report,
-    write_table,
 )
 from unmet.errors import InvalidInput
 
@@ -323,7 +312,7 @@ def _order(
     from unmet.tables.hours import has_hours
 
     read = [words.get(name) for name in ("future", "on_order", "decided")]
-    check_files(words, table, till, *read, wrong=wrong)
+    out.check_files(words, table, till, *read, wrong=wrong)
     log = words["log"]
     if words["decided"] is not None and log is None:
         wrong.sentences.append("--log must be given where --decided is: it keeps what was decided.")
@@ -332,24 +321,24 @@ def _order(
     lasts = planned.supply is not None
     hours, dialect = None, None
     said: tuple[str, ...] = ()
-    file = None if table is None else read_words(table, words)
+    file = None if table is None else out.read_words(table, words)
     if file is not None and till is None and not lasts and has_hours(file.table):
         till, table = table, None  # a row or a column for each hour: days are their sums
     if table is None:
         assert till is not None
         series = None if planned.schema is None else planned.schema.series
-        hours = till_sales(read_words(till, words, beside=True), words, series)
+        hours = till_sales(out.read_words(till, words, beside=True), words, series)
         rows = hours.daily
     else:
         assert file is not None
         rows, said, dialect = file.table, file.notes, file.dialect
         if till is not None:
             keys = planned.columns(rows).series
-            hours = till_sales(read_words(till, words, keys, beside=True), words, keys)
+            hours = till_sales(out.read_words(till, words, keys, beside=True), words, keys)
     # columns of text in the table of sales are text in other tables as well
     text = [name for name, kind in rows.schema.items() if kind == pl.String]
     given: dict[str, Any] = {
-        name: read_words(words[name], words, text, beside=True).table
+        name: out.read_words(words[name], words, text, beside=True).table
         for name in ("future", "on_order", "decided")
         if words.get(name) is not None
     }
@@ -382,29 +371,29 @@ def _order(
         days = [name for name, kind in made.schema.items() if kind == pl.Date]
         if path.suffix.lower() == ".csv" and dates is not None:
             made = made.with_columns(dates_as_read(made[name], dates) for name in days)
-        return write_table(made, path, dialect)
+        return out.write_table(made, path, dialect)
 
     files = [write(orders, words["output"])]
     if words.get("levels") is not None:
         files.append(write(planned.levels(), words["levels"]))
     if words.get("projection") is not None:
         files.append(write(planned.projection(), words["projection"]))
-    files += write_report(planned, words, notes=said)
+    files += out.write_report(planned, words, notes=said)
     if words["save"] is not None:
-        files.append(planned.save(words["save"], about={"command": command_line()}))
+        files.append(planned.save(words["save"], about={"command": out.command_line()}))
     if log is not None:
         when = "arrives" if lasts else schema.date
         # as the log is by now: others may have written it
         DecisionLog.update(log, schema.series, lambda found: enter(found).suggested(orders, when))
         files.append(log)
     if words["as_json"]:
-        print_json(_content(planned, orders), files)
+        out.print_json(_content(planned, orders), files)
     else:
         (_show_replenishment if lasts else _show_orders)(planned, orders)
         if planned.overrides_ is not None and planned.overrides_.count:
             typer.echo(str(planned.overrides_))
-    remark((*said, *planned.notes_, *(() if lasts else planned.choice_.left_out)))
-    show_files(files)
+    out.remark((*said, *planned.notes_, *(() if lasts else planned.choice_.left_out)))
+    out.show_files(files)
 
 
 # --- What is shown.
@@ -536,14 +525,14 @@ def monitor(
     """Compare the days since a plan with what it promised; exit code 4 if it no longer holds."""
     from unmet import planning
 
-    planned = load_plan(saved, planning.OrderPlan, "unmet plan or unmet replenish has saved")
-    read = read_words(table, words, planned.schema_.ids)
+    planned = out.load_plan(saved, planning.OrderPlan, "unmet plan or unmet replenish has saved")
+    read = out.read_words(table, words, planned.schema_.ids)
     found = planning.monitor(planned, read.table, words["log"], words["level"])
     if words["as_json"]:
-        print_json({**found.to_dict(), "table_notes": read.notes})
+        out.print_json({**found.to_dict(), "table_notes": read.notes})
     else:
         _show_monitoring(found)
-        remark((*read.notes, *found.notes))
+        out.remark((*read.notes, *found.notes))
     return PLAN_AGAIN if found.plan_again else 0
 
 
@@ -557,7 +546,7 @@ def _show_monitoring(found: Monitoring) -> None:
     for each in found.checks:
         if each.verdict != "as planned":
             since = "" if each.first_day is None else f" Sure since {each.first_day}."
-            typer.echo(as_options(f"{each.what}: {each.advice}{since}"))
+            typer.echo(out.as_options(f"{each.what}: {each.advice}{since}"))
     typer.echo(_VERDICTS[found.verdict])
 
 
@@ -622,14 +611,14 @@ def hours(
     """Say which days sold out, from the hours of sales: by the silence after the last sale."""
     from unmet.progress import report_progress
 
-    check_files(words, table)
+    out.check_files(words, table)
     output, series = words["output"], words["series"]
     columns = {name: words[name] for name in ("date", "hour", "sales", "stock_out") if words[name]}
-    file = read_words(table, words)
+    file = out.read_words(table, words)
     hours = till_sales(file, words, None if series is None else names(series), **columns)
     with report_progress() as step_done:
         reading = told(hours, step_done)
-    written = [] if output is None else [write_table(reading.table(), output)]
+    written = [] if output is None else [out.write_table(reading.table(), output)]
     if words["as_json"]:
         content = {
             "series": hours.n_series,
@@ -638,11 +627,11 @@ def hours(
             "lost_most": lost_most(reading).to_dicts(),
             "notes": hours.notes,
         }
-        print_json(content, written)
+        out.print_json(content, written)
     else:
         typer.echo(f"{reading.describe()}\n{surest(reading)}")
-    remark(hours.notes)
-    show_files(written)
+    out.remark(hours.notes)
+    out.show_files(written)
 
 
 def lost_most(reading: HourlyDemand) -> polars.DataFrame:

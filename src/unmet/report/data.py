@@ -16,7 +16,7 @@ from unmet.planning.candidates import labels_of
 from unmet.planning.decision_models import candidates
 from unmet.planning.decision_report import ITEM_MARK, Comparison, history_table
 from unmet.planning.plan_options import cost_options
-from unmet.report.sentences import answer
+from unmet.report.sentences import amount, answer, day_label
 from unmet.report.tables import MAX_ITEMS
 from unmet.tables.panel import Places
 
@@ -244,23 +244,32 @@ def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
 
 def _order_answer(plan: OrderPlan, shown: polars.DataFrame, count: int) -> str:
     unit, dates = _unit(plan), shown[plan.schema_.date].unique().sort()
-    total = float(shown["decision"].sum())
-    first, last = (f"{each.day} {each:%b %Y}" for each in (dates[0], dates[-1]))
+    first, last = day_label(dates[0]), day_label(dates[-1])
     when = first if dates.len() == 1 else f"{first} to {last}"
     items = "one series" if count == 1 else f"{count:,} series"
-    amount = f"{total:,.0f}" if total >= 100 else f"{total:,.4g}"
     length = f"one {unit}" if dates.len() == 1 else f"{dates.len()} {unit}s"
-    return f"Order {amount} units for {items} and {length}, {when}."
+    return f"Order {amount(float(shown['decision'].sum()))} units for {items} and {length}, {when}."
 
 
 def _aim(plan: OrderPlan) -> str:
     """Say what orders aim at."""
-    level = f"{100 * float(np.mean(plan.cost_.level)):.4g}%"
+    unit, supply = _unit(plan), plan.supply
+    met = f"demand is met on {100 * float(np.mean(plan.cost_.level)):.4g}% of the {unit}s"
     if not plan.costs_are_money:
-        return f"demand is met on {level} of the {_unit(plan)}s"
+        return met
+    if supply is None:
+        return (
+            f"least cost: a unit too little costs {plan.cost_.underage:g}, one too much "
+            f"{plan.cost_.overage:g}, so {met}"
+        )
+    given = supply if supply.costs_given else plan.rules_
+    holding, shortage = (
+        f"what column {each} says" if isinstance(each, str) else f"{each:g}"
+        for each in (given.holding, given.shortage)
+    )
     return (
-        f"least cost: a unit too little costs {plan.cost_.underage:g}, one too much "
-        f"{plan.cost_.overage:g}, so demand is met on {level} of the {_unit(plan)}s"
+        f"least cost until the next order arrives: a unit left over costs {holding} each {unit}, "
+        f"one that is missing {shortage}"
     )
 
 
@@ -346,7 +355,7 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
     places = orders["\0place"].to_numpy()
     names = pl.Series("item", [series_name(plan, int(each)) for each in places], dtype=pl.String)
     shown = orders.drop("\0place", *plan.schema_.series).insert_column(0, names)
-    aim = _replenishment_aim(plan)
+    aim = _aim(plan)
     few = places.size <= 25  # room for a long history of each
     return {
         "kind": "replenishment",
@@ -387,23 +396,6 @@ def _said(value: object, unit: str) -> str:
     if isinstance(value, str):
         return f"{unit}s in the column {value}"
     return f"{value:g} {unit}{'' if value == 1 else 's'}"
-
-
-def _replenishment_aim(plan: OrderPlan) -> str:
-    """Say what orders aim at."""
-    supply = plan.supply
-    assert supply is not None
-    if plan.costs_are_money:
-        given = supply if supply.costs_given else plan.rules_
-        holding, shortage = (
-            f"what column {each} says" if isinstance(each, str) else f"{each:g}"
-            for each in (given.holding, given.shortage)
-        )
-        return (
-            f"least cost until the next order arrives: a unit left over costs {holding} each "
-            f"{_unit(plan)}, one that is missing {shortage}"
-        )
-    return f"demand is met on {100 * float(plan.cost_.level):.4g}% of the {_unit(plan)}s"
 
 
 def _ahead(plan: OrderPlan, shown: polars.DataFrame, places: Places) -> list[dict[str, Any]]:

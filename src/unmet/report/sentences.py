@@ -219,43 +219,35 @@ def item_finding(item: Mapping[str, Any], labels: Labels) -> str:
     said, past, coming = [], item["past"], item["coming"]
     decided = [] if coming is None else [v for v in coming["decision"] if v and isfinite(v)]
     if coming is not None and decided:
-        count = coming.height
+        count, total = coming.height, sum(decided)
         when = f"one {labels.period}" if count == 1 else f"{count:,} {labels.period}s"
-        total, mean = sum(decided), sum(decided) / count
+        told = f"The mean {labels.decision} of {when} to come is {number(total / count, DIGITS)}"
         if labels.added_up:
-            told = f"Order {amount(total)} for {when} to come, {number(mean)} a {labels.period}"
-        else:
-            told = f"The mean {labels.decision} of {when} to come is {number(mean, DIGITS)}"
+            each = f"{number(total / count)} a {labels.period}"
+            told = f"Order {amount(total)} for {when} to come, {each}"
         other = float(coming["ignoring"].sum()) if "ignoring" in coming.columns else 0.0
         if other > 0:
             change = total / other - 1
-            way = "more" if change > 0 else "less"
-            same = abs(change) < 0.0005
-            told += (
-                f", as {labels.ignoring}"
-                if same
-                else f", {percent(abs(change))} {way} than {labels.ignoring}"
-            )
+            way = f"{percent(abs(change))} {'more' if change > 0 else 'less'} than"
+            told += f", {'as' if abs(change) < 0.0005 else way} {labels.ignoring}"
         said.append(f"{told}.")
         if item.get("parts"):
             based_on = f" It is based on {item['based_on']}." if item.get("based_on") else ""
             said.append(f"That is {parts_label(item['parts'])}.{based_on}")
     if past is not None and labels.added_up:
         seen = float(past["observed"].sum())
-        when = f"In the last {past.height:,} {labels.period}s of the history"
+        told = (
+            f"In the last {past.height:,} {labels.period}s of the history {amount(seen)} were sold"
+        )
         truth = float(past["expected"].fill_null(past["observed"]).sum())
-        if past["expected"].null_count() == past.height:
-            said.append(f"{when} {amount(seen)} were sold.")
-        elif truth > seen * 1.0005:
-            said.append(
-                f"{when} {amount(seen)} were sold; {labels.truth} is expected to have been "
-                f"{amount(truth)}, so {percent((truth - seen) / truth)} of it was hidden."
+        if truth > seen * 1.0005:
+            told += (
+                f"; {labels.truth} is expected to have been {amount(truth)}, so "
+                f"{percent((truth - seen) / truth)} of it was hidden"
             )
-        else:
-            said.append(
-                f"{when} {amount(seen)} were sold, as much as {labels.truth} is expected to have "
-                "been."
-            )
+        elif past["expected"].null_count() < past.height:
+            told += f", as much as {labels.truth} is expected to have been"
+        said.append(f"{told}.")
     elif past is not None:
         mean = float(past["observed"].mean())
         said.append(
