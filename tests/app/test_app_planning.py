@@ -23,7 +23,6 @@ from unmet.app.planning import (
 )
 from unmet.censoring.text import order_labels
 from unmet.cli.main import app
-from unmet.errors import InvalidInput
 from unmet.planning import OrderPlan, Schema, example, infer_schema
 from unmet.report.sentences import item_finding
 from unmet.tables.dialect import Dialect, as_bytes
@@ -34,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("few_trees")
 FIRST = datetime.date(2024, 1, 1)
 
 
-def sales_table(n_series=6, n_days=70, **how):
+def sales_table(n_series=4, n_days=60, **how):
     return sales_panel(np.geomspace(5, 80, n_series), n_days, week=0.4, stock=(0.8, 1.5), **how)
 
 
@@ -48,36 +47,13 @@ def what_if(table):
     return QuickPlan(horizon=3).fit(table)
 
 
-@pytest.mark.parametrize(
-    ("level", "model"), [(0.8, "linear"), (0.25, "linear"), (0.83, "linear"), (0.83, "seasonal")]
-)
+@pytest.mark.parametrize(("level", "model"), [(0.25, "linear"), (0.83, "seasonal")])
 def test_orders_are_those_of_the_plan(table, what_if, level, model):
     choice = type(what_if.choice_)(model, "asked")
     found = what_if.at(choice, cost=Newsvendor.at_level(level))
     direct = OrderPlan(horizon=3, cost=Newsvendor.at_level(level), model=model).fit(table)
     assert found.orders().equals(direct.orders())
     assert found.explain().equals(direct.explain())
-
-
-def test_all_models_are_compared_as_by_the_plan():
-    pytest.importorskip("lightgbm", reason="lightgbm is not installed")
-    table = sales_table(3, 45)
-    what_if = QuickPlan(horizon=3).fit(table)
-    choice = what_if.at(cost=Newsvendor.at_level(0.8)).compare()
-    direct = OrderPlan(horizon=3, cost=Newsvendor.at_level(0.8)).fit(table)
-    assert choice == direct.choice_
-    assert what_if.at(choice, cost=Newsvendor.at_level(0.8)).orders().equals(direct.orders())
-    both = [
-        what_if.at(type(choice)(name, ""), cost=Newsvendor.at_level(0.8))
-        for name in ("linear", "boosted")
-    ]
-    line, trees = (each.orders()["order"].to_numpy() for each in both)
-    blend = (
-        what_if.at(type(choice)("blend", ""), cost=Newsvendor.at_level(0.8))
-        .orders()["order"]
-        .to_numpy()
-    )
-    assert (np.abs(blend - (line + trees) / 2) <= 1.5).all()  # each is rounded to lots by itself
 
 
 def test_a_rate_that_nothing_tells():
@@ -116,15 +92,11 @@ def test_one_item(table, what_if):
     assert f"so {100 * share:.1f}% of it was hidden" in item_finding(found, order_labels("day"))
 
 
-def test_a_column_that_the_orders_have_themselves_is_refused(table):
-    with pytest.raises(InvalidInput, match=r"must be called otherwise .* got 'order': rename it"):
-        QuickPlan().fit(table.rename({"item": "order"}))
-
-
 def test_guesses_start_the_page():
-    assert has_history(example().sales)
-    assert guess(example().sales)[0].date == "date"
-    assert guess(example().sales, date="date", sales="sales")[0].series == ("dish",)
+    sales = example().sales
+    assert has_history(sales)
+    assert guess(sales)[0].date == "date"
+    assert guess(sales, date="date", sales="sales")[0].series == ("dish",)
     offers = pl.DataFrame(
         {"day": ["2024-05-01", "2024-05-02"], "offer": [3, 4], "accepted": [1, 0]}
     )
@@ -138,22 +110,18 @@ def test_a_german_file_from_bytes_to_bytes():
         pl.col("date").dt.strftime("%d.%m.%Y"),
         pl.col("sales") + 0.5,
         pl.when(pl.col("sold_out")).then(pl.lit("ja")).otherwise(pl.lit("nein")).alias("sold_out"),
-        pl.when(pl.col("item") == "000")
-        .then(pl.lit("Brötchen"))
-        .otherwise(pl.lit("Öl"))
-        .alias("item"),
+        pl.col("item").replace({"000": "Brötchen", "001": "Öl"}),
     )
     named = table.rename(
         {"date": "Datum", "item": "Artikel", "sales": "Absatz", "sold_out": "Ausverkauft"}
     )
-    for encoding in ("cp1252", "utf-16", "utf-8-sig"):
-        written = as_bytes(named, Dialect(encoding, ";", ",", "\r\n"))
-        file = read_uploaded("Umsätze.csv", written)
-        assert has_history(file.table)
-        schema = infer_schema(file.table)
-        assert (schema.date, schema.series, schema.sales, schema.sold_out) == (
-            *("Datum", ("Artikel",), "Absatz", "Ausverkauft"),
-        )
+    written = as_bytes(named, Dialect("utf-8-sig", ";", ",", "\r\n"))
+    file = read_uploaded("Umsätze.csv", written)
+    assert has_history(file.table)
+    schema = infer_schema(file.table)
+    assert (schema.date, schema.series, schema.sales, schema.sold_out) == (
+        *("Datum", ("Artikel",), "Absatz", "Ausverkauft"),
+    )
     assert file.table["Absatz"].to_list() == table["sales"].to_list()
     what_if = QuickPlan(horizon=2).fit(file.table)
     order_table = what_if.at(cost=Newsvendor.at_level(0.8)).orders()

@@ -1,14 +1,13 @@
 """Files that were harmed: a table or one sentence, nothing left over.
 
 What is read: files cut short, other encodings, pipes and devices.
-What is written: full disks, devices, links, two writers at once.
+What is written: full disks, devices, links.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
-import threading
 import zipfile
 from functools import partial
 
@@ -141,26 +140,6 @@ def test_links_stay_links_and_inputs_are_not_written_over(folder, capsys):
         assert run(["decide", "m.unmet", "sales.csv", "-o", name]) == 2
         assert "must not be another file of this command" in capsys.readouterr().err
     assert (folder / "sales.csv").read_bytes() == sales
-
-
-@pytest.mark.fuzz
-def test_two_writers_at_once(tmp_path):
-    """Whoever reads in between finds one of the two files, and whole."""
-    path, contents = tmp_path / "a", [b"1" * 300_000, b"2" * 300_000]
-    write_content(path, contents[0])
-    writers = [
-        threading.Thread(target=lambda text=text: [write_content(path, text) for _ in range(40)])
-        for text in contents
-    ]
-    for each in writers:
-        each.start()
-    seen = set()
-    while any(each.is_alive() for each in writers):
-        seen.add(path.read_bytes())
-    for each in writers:
-        each.join()
-    assert seen <= set(contents)
-    assert [each.name for each in tmp_path.iterdir()] == ["a"]
 
 
 FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1+1", "＝1+1", "-", "-5", "tea"]

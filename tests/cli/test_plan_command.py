@@ -13,7 +13,7 @@ from unmet.cli.main import run
 pytestmark = pytest.mark.usefixtures("few_trees", "sales_are_demand")
 
 FIRST = datetime.date(2024, 1, 1)
-QUICK = ["--model", "linear", "--horizon", "3"]
+QUICK = ["--model", "seasonal", "--horizon", "3"]
 
 
 def sales():
@@ -35,7 +35,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_table_becomes_a_sheet(folder, capsys):
-    assert run(["plan", "sales.csv", *QUICK]) == 0
+    words = ["--horizon", "3", "--model", "seasonal,linear", "--report", "r.html"]
+    assert run(["plan", "sales.csv", *words, "--save", "plan.unmet"]) == 0
     shown = capsys.readouterr()
     for words in (
         "to change it",
@@ -46,19 +47,21 @@ def test_a_table_becomes_a_sheet(folder, capsys):
         "usual sales",
     ):
         assert words in shown.out
+    for word in ("IEO", "p =", "z =", "likelihood", "quantile", "censored"):
+        assert word not in shown.out + shown.err
     assert "note: No costs were given: orders meet demand on 90% of the days" in shown.err
     assert "wrote orders.csv" in shown.err
     sheet = pl.read_csv("orders.csv", infer_schema_length=0)
     assert sheet.columns[:3] == ["item", "date", "order"]
     assert sheet["item"].unique().sort().to_list() == ["007", "008", "7"]
     assert sheet.height == 9
-
-
-def test_words_of_statistics_are_absent(folder, capsys):
-    run(["plan", "sales.csv", "--horizon", "3"])
-    shown = capsys.readouterr()
-    for word in ("IEO", "p =", "z =", "likelihood", "quantile", "censored"):
-        assert word not in shown.out + shown.err
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert "--report r.html" in page
+    assert "Not used" not in page
+    assert [str(each) for each in unmet.load("plan.unmet").orders()["order"]] == list(
+        sheet["order"]
+    )
+    assert unmet.persistence.read_about("plan.unmet")["command"].startswith("unmet plan sales.csv")
 
 
 def test_json(folder, capsys):
@@ -67,7 +70,7 @@ def test_json(folder, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["columns"]["series"] == ["item"]
     assert found["service_level"] == pytest.approx(0.9)
-    assert found["choice"]["model"] == "linear"
+    assert found["choice"]["model"] == "seasonal"
     assert found["orders"] == 9
     parts = found["total"]
     total = parts["usual_sales"] + parts["hidden_demand"] + parts["safety"]
@@ -85,19 +88,6 @@ def test_a_new_item_of_the_table_of_coming_days(folder, capsys):
     assert own["based_on"].to_list() == ["similar series"] * 3
 
 
-def test_a_report_and_a_file(folder, capsys):
-    words = ["--underage", "4", "--overage", "1", "--report", "r.html", "--currency", "€"]
-    assert run(["plan", "sales.csv", *QUICK, *words, "--save", "plan.unmet"]) == 0
-    assert "wrote r.html" in capsys.readouterr().err
-    page = (folder / "r.html").read_text(encoding="utf-8")
-    assert "--report r.html" in page
-    assert "Not used" not in page
-    loaded = unmet.load("plan.unmet")
-    sheet = pl.read_csv("orders.csv", infer_schema_length=0)
-    assert [str(each) for each in loaded.orders()["order"]] == sheet["order"].to_list()
-    assert unmet.persistence.read_about("plan.unmet")["command"].startswith("unmet plan sales.csv")
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -106,24 +96,10 @@ def test_a_report_and_a_file(folder, capsys):
             "absent.csv must be a CSV, Excel or Parquet file, but there is no such file",
         ),
         (["sales.csv", "--report", "r.pdf"], "--report must end in .html or .htm, got r.pdf"),
-        (
-            ["sales.csv", "--save", "orders.csv"],
-            "--save must not be another file of this command, got orders.csv",
-        ),
         (["sales.csv", "--horizon", "0"], "horizon must be a whole number from 1 to 366, got 0"),
-        (["sales.csv", "--lead-time", "-1"], "--lead-time must be a whole number"),
         (["sales.csv", "--underage", "3"], "overage must be given where underage is"),
-        (
-            ["sales.csv", "--service-level", "95"],
-            "--service-level must be strictly between 0 and 1",
-        ),
         (["sales.csv", "--gaps", "fill"], "gaps must be 'auto', 'missing' or 'zero', got 'fill'"),
         (["sales.csv", "--step", "six"], "--step must be a number or 'none', got 'six'"),
-        (
-            ["sales.csv", "-o", "orders.txt"],
-            "--output must end in .csv or .xlsx or .parquet or .pq",
-        ),
-        (["sales.csv", "-o", "sales.csv"], "--output must not be another file of this command"),
         (["sales.csv", "--sales", "sale"], "sales must name columns of the table, got 'sale'"),
         (["sales.csv", "--series", "item,"], "Column names must not be empty, got 'item,'"),
         (["sales.csv", "--model", "magic"], "model must be 'auto', one of 'seasonal'"),
@@ -157,12 +133,7 @@ def test_all_problems_with_options_are_told_at_once(folder, capsys):
 
 
 @pytest.mark.parametrize(
-    ("form", "step", "first"),
-    [
-        ("%d.%m.%Y", 1, "01.03.2024"),
-        ("%-d.%-m.%Y", 1, "1.3.2024"),
-        ("%G-W%V", 7, "2025-W09"),
-    ],
+    ("form", "step", "first"), [("%-d.%-m.%Y", 1, "1.3.2024"), ("%G-W%V", 7, "2025-W09")]
 )
 def test_dates_are_written_as_they_were_read(folder, capsys, form, step, first):
     later = pl.duration(days=(pl.col("date") - FIRST).dt.total_days() * step)
@@ -171,9 +142,6 @@ def test_dates_are_written_as_they_were_read(folder, capsys, form, step, first):
     assert run(["plan", "dates.csv", *QUICK]) == 0
     dates = pl.read_csv("orders.csv", separator=";", infer_schema_length=0)["date"]
     assert dates[0] == first
-    if form == "%d.%m.%Y":
-        assert run(["plan", "dates.csv", *QUICK, "-o", "orders.parquet"]) == 0
-        assert pl.read_parquet("orders.parquet")["date"].dtype == pl.Date
 
 
 def test_sheets_and_encodings(folder, capsys):
@@ -183,7 +151,7 @@ def test_sheets_and_encodings(folder, capsys):
         sales().write_excel(book, "sales")
     assert run(["plan", "both.xlsx", *QUICK, "--sheet", "sales"]) == 0
     assert pl.read_csv("orders.csv").height == 9
-    assert "sheets in both.xlsx" not in capsys.readouterr().err
+    capsys.readouterr()
     assert run(["plan", "both.xlsx", *QUICK, "--sheet", "May"]) == 2
     assert capsys.readouterr().err == (
         "unmet: --sheet must be one of 'notes', 'sales' in both.xlsx, got 'May'.\n"

@@ -10,6 +10,7 @@ from sales_panel import sales_panel
 
 import unmet
 from unmet.cli.main import run
+from unmet.planning import DecisionLog
 
 pytestmark = pytest.mark.usefixtures("few_trees", "sales_are_demand")
 
@@ -17,7 +18,7 @@ FIRST = datetime.date(2024, 1, 1)
 N_DAYS = 56
 LAST = FIRST + datetime.timedelta(N_DAYS - 1)
 STOCK = ["--lead-time", "2", "--holding", ".2", "--shortage", "1", "--on-hand", "left"]
-QUICK = ["--model", "linear", "--horizon", "2"]
+QUICK = ["--model", "seasonal", "--horizon", "2"]
 
 
 def sales():
@@ -123,15 +124,7 @@ def test_the_log_of_single_days(folder, capsys):
         "item", "date", pl.col("order").cast(int) + 3, delivered=pl.col("order").cast(int) + 1
     )
     mine.write_csv("mine.csv")
-    words = [
-        *QUICK,
-        "--log",
-        "log.parquet",
-        "--decided",
-        "mine.csv",
-        "--report",
-        "r.html",
-    ]
+    words = [*QUICK, "--log", "log.parquet", "--decided", "mine.csv", "--report", "r.html"]
     assert run(["plan", "sales.csv", *words]) == 0
     shown = capsys.readouterr()
     assert "Changed orders: 6" in shown.out
@@ -147,22 +140,13 @@ def test_the_log_of_single_days(folder, capsys):
     [
         (["--lead-time", "1.5"], "--lead-time must be whole periods from 0 to 366"),
         (["--horizon", "7"], "--horizon is an option of unmet plan, which orders for coming days"),
-        (["--hourly", "h.csv"], "--hourly is an option of unmet plan"),
         (["--holding", "1"], "--shortage must be given where holding is, got holding alone"),
         (["--unmet", "gone"], "--unmet must be 'lost' or 'backordered', got 'gone'"),
         (["--service-level", ".9", "--holding", "1"], "--service-level must not be given beside"),
         (["--on-hand", "shelf"], "--on-hand must name columns of the table, got 'shelf'"),
-        (["--on-order", "absent.csv"], "absent.csv must be a CSV, Excel or Parquet file"),
         (["--levels", "sales.csv"], "--levels must not be another file"),
-        (["--projection", "s.txt"], "--projection must end in .csv or .xlsx"),
         (["--shelf-life", "3", "--levels", "l.csv"], "--levels must not be given beside"),
-        (["--save", "sales.csv"], "--save must not be another file"),
-        (["--model", "linear"], "--model is an option of unmet plan"),
         (["--decided", "way.csv"], "--log must be given where --decided is"),
-        (
-            ["--log", "l.parquet", "--decided", "way.csv", "-o", "way.csv"],
-            "--output must not be another file of this command, got way.csv",
-        ),
         (["--log", "log.csv"], "--log must end in .parquet, got log.csv"),
         (["--log", "l.parquet", "--decided", "way.csv"], "a column order, a column delivered"),
         (["--review", "days", "--minimum", "few"], "--minimum must name columns of the table"),
@@ -178,9 +162,28 @@ def test_wrong_uses_get_a_sentence_and_write_nothing(folder, capsys, words, sent
     assert {path.name for path in folder.iterdir()} == before
 
 
-def test_all_problems_are_told_at_once(folder, capsys):
-    words = ["--unmet", "gone", "--on-order", "way.txt", "--levels", "l.txt"]
-    assert run(["replenish", "absent.csv", *words]) == 2
-    said = capsys.readouterr().err
-    for part in ("--unmet must be", "way.txt", "--levels", "absent.csv"):
-        assert part in said
+def row_of(item, order):
+    return pl.DataFrame({"item": [item], "date": [FIRST], "order": [order]})
+
+
+def test_a_command_keeps_what_was_entered_while_it_learned(tmp_path):
+    """The log is read before a plan learns, and written after: minutes later, perhaps."""
+    path = tmp_path / "log.parquet"
+    before = row_of("tea", 4.0)
+    DecisionLog(["item"]).suggested(before).write(path)
+
+    def enter(log):  # as --decided does
+        return log.changed(row_of("tea", 6.0))
+
+    enter(DecisionLog.read(path, ["item"]))
+    other = DecisionLog.read(path, ["item"]).changed(
+        pl.DataFrame({"item": ["tea"], "date": [FIRST], "delivered": [5.0]})
+    )
+    other.suggested(row_of("milk", 9.0)).write(path)
+    DecisionLog.update(path, ["item"], lambda log: enter(log).suggested(row_of("rolls", 7.0)))
+    found = DecisionLog.read(path, ["item"]).table.sort("item")
+    assert found.select("item", "suggested", "decided", "delivered").rows() == [
+        ("milk", 9.0, None, None),
+        ("rolls", 7.0, None, None),
+        ("tea", 4.0, 6.0, 5.0),
+    ]

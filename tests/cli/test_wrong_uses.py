@@ -1,6 +1,5 @@
 """Wrong uses of the command line: one sentence that names the culprit, and nothing written."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -24,18 +23,12 @@ def sales():
     return pl.DataFrame(
         {
             "day": [f"2024-{1 + k // 28:02}-{1 + k % 28:02}" for k in range(n_rows)],
-            "slashes": [f"{1 + k % 9:02}/{1 + k % 7:02}/2024" for k in range(n_rows)],
             "kind": generator.choice(["cold", "hot"], n_rows),
             "price": price,
             "sales": np.round(20 + 3 * price + generator.normal(0, 4, n_rows)),
-            "minus": -price,
-            "zero": np.zeros(n_rows),
-            "gaps": [None if k == 7 else 1.0 for k in range(n_rows)],
             "nothing": [None] * n_rows,
             "maybe": ["yes", "perhaps"] * (n_rows // 2),
             "returns": [-4.0 if k == 7 else 20.0 + k for k in range(n_rows)],
-            "few": [10.0] * n_rows,
-            "noughts": ["0000-01-01" if k == 3 else f"2024-01-{1 + k % 28:02}" for k in range(60)],
         }
     )
 
@@ -48,21 +41,12 @@ def stock_of_files(tmp_path_factory):
     table.write_csv(folder / "sales.csv")
     table.head(1).write_csv(folder / "one.csv")
     table.drop("kind").write_csv(folder / "lacking.csv")
-    table.with_columns(price=pl.lit("dear")).write_csv(folder / "words.csv")
-    (folder / "empty.csv").write_bytes(b"")
-    (folder / "binary.csv").write_bytes(b"\x00\x01\x02")
     (folder / "doubt.csv").write_text("price;kind;sales\n1;hot;1.501\n2;cold;1.200\n")
-    (folder / "ragged.csv").write_text("price,kind\n1,hot\n1,hot,3\n")
-    (folder / "twins.csv").write_text("price,price\n1,2\n")
-    (folder / "book.xlsx").write_bytes(b"PK")
-    (folder / "bad.parquet").write_bytes(b"PAR1")
     assert run([*PLAIN[:1], str(folder / "sales.csv"), *PLAIN[2:], "-o", str(folder / "m")]) == 0
     whole = (folder / "m").read_bytes()
-    (folder / "short.unmet").write_bytes(whole[: len(whole) // 2])
     middle = len(whole) // 2
     changed = bytes([whole[middle] ^ 1])
     (folder / "tampered.unmet").write_bytes(whole[:middle] + changed + whole[middle + 1 :])
-    (folder / "pickle.unmet").write_bytes(pickle.dumps({"a": 1}))
     X, y = table[["price"]].to_numpy(), table["sales"].to_numpy()
     save(LinearDecision(Newsvendor(3, 1)).fit(X, y), folder / "linear.unmet")
     ages = [
@@ -115,26 +99,18 @@ WRONG = [
     (fit("--underage", "dear"), "--underage"),
     # tables
     (fit(table="absent.csv"), "absent.csv"),
-    (fit(table="binary.csv"), "binary.csv"),
     (fit(table="doubt.csv"), "--decimal"),
-    (fit(table="ragged.csv"), "ragged.csv"),
-    (fit(table="book.xlsx"), "xlsx"),
-    (fit(table="bad.parquet"), "bad.parquet"),
     (fit(table="one.csv"), "at least"),
     # columns
     (fit("--observed", "nope"), "'nope'"),
     (fit("--date", "kind"), "'kind'"),
     (fit("--date", "day", "--calendar", "hour"), "'hour'"),
     (fit("--by", "sales"), "--by must not be what is to be explained"),
-    (fit("--date", "day", "--series", "sales"), "--series must not be what is to be explained"),
     (fit("--censored-column", "maybe"), "'perhaps'"),
-    (fit("--accepted-column", "maybe"), "--accepted-column"),
     # costs
     (fit(costs=["--overage", "1"]), "underage"),
-    (fit(costs=["--underage", "-3", "--overage", "1"]), "underage"),
     (["fit", "sales.csv", *PARTS[:4]], "--planned must be given"),
     (fit("--service-level", ".9"), "--service-level and underage must not both be given"),
-    (fit(costs=["--service-level", "95"]), "--service-level"),
     (["fit", "sales.csv", *PARTS, "--service-level", ".9"], "--service-level is not for problem"),
     # rows that cannot be
     (fit("--bad-rows", "ignore"), "--bad-rows"),
@@ -142,12 +118,10 @@ WRONG = [
         fit("--observed", "returns", "--bad-rows", "refuse"),
         "'returns' below 0 (first row 7 with -4)",
     ),
-    (fit("--stock-column", "few"), "none in 'sales'"),
     # model and band
     (fit("--problem", "lottery"), "'lottery'"),
     (fit("--model", "forest"), "'forest'"),
     (fit("--band", "rubber"), "'rubber'"),
-    (fit("--sellout-rate", "1.5"), "--sellout-rate"),
     (fit("--band", "none", "--sellout-rate", ".3"), "--sellout-rate"),
     (diagnose("--band", "none"), "diagnose"),
     # files to write
@@ -155,12 +129,9 @@ WRONG = [
     (fit("-o", "/dev/full"), "ordinary file, got the device or pipe /dev/full"),
     (fit("--report", "report.pdf"), "report.pdf"),
     (fit("-o", "a.html", "--report", "a.html"), "a.html"),
-    (decide("-o", "orders.txt"), "orders.txt"),
     (decide("-o", "sales.csv"), "sales.csv"),
     # models
-    (decide(model="absent.unmet"), "absent.unmet"),
     (decide(model="tampered.unmet"), "tampered.unmet"),
-    (decide(model="pickle.unmet"), "pickle.unmet"),
     (decide(model="linear.unmet"), "LinearDecision"),
     # deciding
     (decide(table="lacking.csv"), "'kind'"),
@@ -169,14 +140,11 @@ WRONG = [
     (decide("--lower", "9", "--upper", "3"), "lower and upper"),
     (decide("--minimum", "5", model="ages.unmet"), "minimum"),
     # evaluating and comparing
-    (["evaluate", "m", "sales.csv", "--censored-column", "nope"], "'nope'"),
     (["evaluate", "m", "sales.csv", "--censored-column", "nothing"], "too few rows"),
     (["evaluate", "ages.unmet", "sales.csv"], "--truth"),
-    (["evaluate", "m", "sales.csv", "--truth", "gaps"], "'gaps'"),
     (compare("--folds", "0"), "--folds"),
     (compare("--horizon", "7"), "horizon"),
     (compare("--date", "day", "--folds", "60"), "'day'"),
-    (compare("--truth", "nope"), "'nope'"),
     # the other commands
     (["demo", "--seed", "1"], "--seed"),
     (["demo", "--output", "sales.csv"], "sales.csv"),
