@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from itertools import pairwise
 
 VOID = {"meta", "input"}
 
@@ -78,3 +79,27 @@ def drawn(figure: Element) -> list[dict]:
         for each in figure.all("script")
         if "json" in each.attributes
     ]
+
+
+def check_form(page, sections):
+    """Sections in order, ids once, links that lead somewhere, rows of the same width."""
+    assert [each.attributes["id"] for each in page.all("section")] == sections
+    ids = [each.attributes["id"] for each in page.all() if "id" in each.attributes]
+    assert len(ids) == len(set(ids))
+    assert {link.attributes["href"][1:] for link in page.all("a")} <= set(ids)
+    for table in page.all("table"):
+        wide = {len(list(row.all("th"))) + len(list(row.all("td"))) for row in table.all("tr")}
+        assert len(wide) == 1
+    levels = [int(each.name[1]) for each in page.all() if each.name in ("h1", "h2", "h3")]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def cards(page):
+    """Key figures by name: value and what it means."""
+    found = page.one("dl", **{"class": "cards"}).children
+    return {card.one("dt").text: [line.text for line in card.all("dd")] for card in found}
+
+
+def section(page, name):
+    return page.one("section", id=name)

@@ -7,10 +7,7 @@ import pytest
 from sales_table import sales_table
 
 from unmet.planning import decision_table
-from unmet.planning.decision_report import (
-    Comparison,
-    MethodCost,
-)
+from unmet.planning.decision_report import Comparison, MethodCost
 from unmet.planning.plan_options import plan_from_options
 from unmet.report import report_data
 from unmet.report.sentences import answer
@@ -52,11 +49,8 @@ def test_columns_of_the_decisions(table, fitted, decided):
     assert decided.columns == ["date", "store", "price", "kind", "ignoring", "decision"]
     assert decided.height == table.height
     plain = plan_from_options(**BASE, band="none").fit(table)
-    assert decision_table(table, plain, plain.decide(table)).columns == [
-        "price",
-        "kind",
-        "decision",
-    ]
+    found = decision_table(table, plain, plain.decide(table))
+    assert found.columns == ["price", "kind", "decision"]
 
 
 def test_the_answer(fitted, decided):
@@ -89,11 +83,7 @@ def test_the_content_of_a_report(table, fitted, decided):
     assert found["decisions"].equals(long)
     assert found["n_rows"] == 300
     assert found["notes"] == [fitted.choice_.why, "a"]
-    assert (found["title"], found["problem"], found["level"]) == (
-        "Order quantities",
-        "newsvendor",
-        0.75,
-    )
+    assert (found["title"], found["problem"]) == ("Order quantities", "newsvendor")
     assert found["diagnosis"] is fitted.diagnosis_
     assert found["command"] == "unmet decide …"
     assert found["inputs"]["flags"] == "out"

@@ -6,24 +6,18 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
-from itertools import pairwise
 
 import pytest
 from hand_made_contents import EVIL, comparison, content, diagnosis, nothing, orders
-from read_page import drawn, read
+from read_page import cards, check_form, drawn, read, section
 
-from unmet.report import render
+from unmet.errors import FileFailure, InvalidInput
+from unmet.report import page as writing
+from unmet.report import render, write_report
 
 SECTIONS = [
-    "decisions-section",
-    "items",
-    "hidden",
-    "stake",
-    "rate",
-    "costs",
-    "unknown",
-    "statistics",
-    "made",
+    *("decisions-section", "items", "hidden", "stake", "rate", "costs", "unknown"),
+    *("statistics", "made"),
 ]
 
 
@@ -41,10 +35,6 @@ def shown(content):
     return read(render(content))
 
 
-def section(page, name):
-    return page.one("section", id=name)
-
-
 def test_same_content_gives_the_same_bytes(text):
     assert render(content()) == text
 
@@ -55,11 +45,7 @@ def test_nothing_points_outside(page):
             target = each.attributes.get(name)
             assert target is None or target.startswith("#"), (each.name, target)
         assert each.name not in {"link", "iframe", "img", "object", "embed", "base"}
-    style = page.one("style").text
-    assert "url(" not in style
-    assert "@import" not in style
-    names = {each.attributes["id"] for each in page.all() if "id" in each.attributes}
-    assert {link.attributes["href"][1:] for link in page.all("a")} <= names
+    assert not re.search("url\\(|@import", page.one("style").text)
 
 
 def test_policy_allows_these_scripts_and_no_request(page):
@@ -109,17 +95,10 @@ def test_no_statistics_above_the_fold(page):
 
 def test_page_is_well_formed_for_assistive_technology(page):
     assert page.one("html").attributes["lang"] == "en"
-    levels = [int(each.name[1]) for each in page.all() if re.fullmatch("h[1-6]", each.name)]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in pairwise(levels))
-    ids = [each.attributes["id"] for each in page.all() if "id" in each.attributes]
-    assert len(ids) == len(set(ids))
+    check_form(page, SECTIONS)
     for table in page.all("table"):
         assert table.one("caption").text
         assert all(each.attributes["scope"] in ("row", "col") for each in table.all("th"))
-        wide = {len(list(row.all("th"))) + len(list(row.all("td"))) for row in table.all("tr")}
-        assert len(wide) == 1
     for box in page.all("div"):
         if box.attributes.get("class") == "scroll":
             assert box.attributes["tabindex"] == "0"
@@ -127,18 +106,16 @@ def test_page_is_well_formed_for_assistive_technology(page):
 
 
 def test_key_figures(page):
-    cards = {
-        card.one("dt").text: [line.text for line in card.all("dd")] for card in all_cards(page)
-    }
-    assert next(iter(cards)) == "to order in all"
-    assert cards["rows decided"] == ["6"]
+    found = cards(page)
+    assert next(iter(found)) == "to order in all"
+    assert found["rows decided"] == ["6"]
     # 6 × 1234.5 + 2 × 15, and 6 × 1000.25 + 15
-    assert cards["to order in all"] == ["7,437", "1,239.5 a day, 6 days"]
-    assert cards["if sales are taken for demand"] == ["6,016", "so these orders are 24% more"]
-    assert cards["rows that hide demand"][0] == "30%"
-    assert "any share from 20% to 40% is possible" in cards["rows that hide demand"][-1]
-    assert cards["can the data tell?"][0] == "≈ weakly"
-    assert cards["money at stake"][:2] == ["€8,700", "possible: 2,400 to 13,200"]
+    assert found["to order in all"] == ["7,437", "1,239.5 a day, 6 days"]
+    assert found["if sales are taken for demand"] == ["6,016", "so these orders are 24% more"]
+    assert found["rows that hide demand"][0] == "30%"
+    assert "any share from 20% to 40% is possible" in found["rows that hide demand"][-1]
+    assert found["can the data tell?"][0] == "≈ weakly"
+    assert found["money at stake"][:2] == ["€8,700", "possible: 2,400 to 13,200"]
 
 
 @pytest.mark.parametrize(("found", "symbol"), [("yes", "✓"), ("weakly", "≈"), ("no", "?")])
@@ -151,24 +128,13 @@ def test_identified_is_told_by_words_and_symbol(found, symbol):
 
 
 def test_share_is_a_range_where_the_data_cannot_tell():
-    unclear = diagnosis(
-        identified="no",
-        share_censored=0.0,
-        share_range=(0.0, 0.37),
-    )
+    unclear = diagnosis(identified="no", share_censored=0.0, share_range=(0.0, 0.37))
     page = shown(content(diagnosis=unclear))
-    cards = {
-        card.one("dt").text: card.one("dd", **{"class": "value"}).text for card in all_cards(page)
-    }
-    assert cards["rows that hide demand"] == "0% to 37%"
-    assert cards["money at stake"] == "2,400 to 13,200"
+    assert cards(page)["rows that hide demand"][0] == "0% to 37%"
+    assert cards(page)["money at stake"][0] == "2,400 to 13,200"
     assert "Sales are taken for demand." in section(page, "hidden").text
     assert "The data cannot tell what is lost" in section(page, "stake").text
     assert "as far as the data tell" not in page.text.lower()
-
-
-def all_cards(page):
-    return page.one("dl", **{"class": "cards"}).children
 
 
 def test_decision_table(page):
@@ -236,12 +202,47 @@ def test_every_problem_has_its_words(problem):
 
 def test_parts_that_are_missing_are_explained():
     page = shown(nothing())
-    assert [each.attributes["id"] for each in page.all("section")] == SECTIONS
+    check_form(page, SECTIONS)
     assert not list(page.all("figure"))
     assert not list(page.all("table"))
     for name in SECTIONS:
         assert section(page, name).text.strip()
     assert "sales were taken for demand" in section(page, "hidden").text
+
+
+# --- Files.
+
+
+def test_file_holds_the_page(tmp_path):
+    path = tmp_path / "report.html"
+    assert write_report(content(), str(path)) == path
+    assert path.read_bytes() == render(content()).encode()
+    assert path.stat().st_size < 1_000_000
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_failure_leaves_the_old_report(tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    monkeypatch.setattr("pathlib.Path.write_bytes", _full_disk)
+    with pytest.raises(
+        FileFailure, match=r"report.html cannot be written: No space left on device\.$"
+    ):
+        write_report(content(), path)
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def _full_disk(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_paths_that_cannot_be_are_told_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "render", None)
+    with pytest.raises(InvalidInput, match=r"must be a file, got the folder .*\.$"):
+        write_report(content(), tmp_path)
+    with pytest.raises(InvalidInput, match=r"must be in a folder that exists, got .*r\.html\.$"):
+        write_report(content(), tmp_path / "nowhere" / "r.html")
 
 
 # --- contrast --------------------------------------------------------------------------------
