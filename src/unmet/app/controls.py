@@ -225,9 +225,10 @@ def _way(key: str, history: bool) -> bool:
 def choose(source: Source) -> PageChoice:
     """Ask for the rows to decide on, and for columns, starting from a guess."""
     table, key = source.file.table, source.key
+    name: str | None = "next.csv"
     if key == "example":
-        coming, name = _example().truth, "next.csv"
-        offer("next.csv, the rows to decide on", coming.write_csv, name, type="tertiary")
+        coming = _example().truth
+        offer("next.csv, the rows to decide on", coming.write_csv, "next.csv", type="tertiary")
         about = "the quarter that came next, 450 rows"
     else:
         label = "Rows to decide on (optional)"
