@@ -222,7 +222,7 @@ def test_compare(inside, capsys):
     assert run([*words, *options, "--json"]) == 0
     found = strict(capsys.readouterr().out)
     assert [each["method"] for each in found["methods"]] == ["eas", "ieo", "published", "plan"]
-    ends = [map(date.fromisoformat, fold) for fold in found["folds"]]
+    ends = [[date.fromisoformat(end) for end in fold] for fold in found["folds"]]
     assert [(last - first).days for first, last in ends] == [9, 9]
     assert found["n_rows"] == 40
     assert run(["compare", "sales.csv", *COLUMNS, *COSTS, "--band", "none", "--folds", "2"]) == 0
