@@ -1,6 +1,5 @@
 """Settings of the documentation; ``make docs`` builds it into docs/_build/html."""
 
-import os
 import re
 import sys
 from importlib.metadata import version as installed_version
@@ -71,8 +70,6 @@ def drop_last_blank_line(_, doctree):
 def setup(app):
     from sphinx.ext import autosummary
 
-    # kernels inherit it: how plots look stands in one file, not in every page
-    os.environ["MATPLOTLIBRC"] = str(Path(__file__).parent / "gallery" / "matplotlibrc")
     autosummary.WELL_KNOWN_ABBREVIATIONS += ("eq.", "Fig.")  # or a summary ends at "(eq."
     app.connect("doctree-read", drop_last_blank_line)
     app.connect("autodoc-process-docstring", quote_fitted_names, priority=100)  # before numpydoc

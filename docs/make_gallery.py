@@ -14,7 +14,7 @@ from pathlib import Path
 GALLERY = Path(__file__).parent / "gallery"
 IMAGES = Path(__file__).parent / "images" / "gallery"
 CELL = re.compile(r"^```\{code-cell\}.*?\n(.*?)^```$", re.M | re.S)
-DPI = 75
+WIDTH = 460  # pixels
 
 
 def notebooks():
@@ -29,26 +29,24 @@ def cells(path):
 
 
 def run(path, plot=None):
-    """Run all cells in one new namespace; give how many figures were drawn, and what was printed.
+    """Run all cells in one new namespace; give how many charts were drawn, and what was printed.
 
-    The last figure is saved as `plot`.
+    The last chart is saved as `plot`.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    plt.close("all")
-    space, printed = {"__name__": path.stem}, io.StringIO()
-    with matplotlib.rc_context(fname=GALLERY / "matplotlibrc"), redirect_stdout(printed):
+    space, printed, drawn = {"__name__": path.stem}, io.StringIO(), 0
+    with redirect_stdout(printed):
         for number, code in enumerate(cells(path), start=1):
             exec(compile(code, f"{path.name}, cell {number}", "exec"), space)
-        drawn = plt.get_fignums()
-        if plot is not None:  # here, while colours still mean what they did
-            plot.parent.mkdir(parents=True, exist_ok=True)
-            plt.figure(drawn[-1]).savefig(plot, dpi=DPI)
-    plt.close("all")
-    return len(drawn), printed.getvalue()
+            drawn += "\nchart = " in code
+    if plot is not None:
+        import vl_convert
+
+        spec = {**space["chart"].spec, "background": "white"}
+        if "layer" in spec:
+            spec["width"] = WIDTH
+        scale = 1.0 if "layer" in spec else WIDTH / 560
+        plot.write_bytes(vl_convert.vegalite_to_png(spec, vl_version="6.4", scale=scale))
+    return drawn, printed.getvalue()
 
 
 def main(names):

@@ -1,4 +1,4 @@
-"""Draw the plots of the documentation: ``python docs/make_plots.py``.
+"""Draw the plots of the documentation: ``python docs/make_plots.py [name …]``.
 
 `images/diagnosis.svg` is what ``diagnosis_.plot()`` shows in how-to/read-a-diagnosis.md;
 `images/lookalike.svg` stands in explanation/what-data-can-tell.md and `images/nonlinear.svg` in
@@ -8,11 +8,14 @@ how-to/replace.md, `images/till-hours.svg` in how-to/till-hours.md. (`images/dem
 ``python -m paper demo``, `images/bounds.svg` from ``python -m paper bounds``.)
 """
 
+import sys
 from pathlib import Path
 
 IMAGES = Path(__file__).parent / "images"
 LEVEL = 0.8
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#999999"  # Okabe and Ito
+FOUND = ("ink", (2, 3), "stroke")
+THICK = ("ink", (2, 3), "stroke")
+DOTS, LOST = ("grey", None, "circle"), ("sky", None, "diamond")
 
 
 def diagnosis():
@@ -33,44 +36,32 @@ def lookalike():
     the share c of them is sold out.
     """
     import numpy as np
-    from matplotlib.figure import Figure
     from scipy.stats import norm
+
+    from unmet.charts import at, axis, curve, panels
 
     mean, spread, hidden = 100.0, 15.0, 0.4
     sales = norm(mean, spread)
-    at = np.linspace(mean - 3 * spread, mean + 5 * spread, 400)
+    units = np.linspace(mean - 3 * spread, mean + 5 * spread, 200)
 
     def density(share):
-        return share * sales.sf(at) ** (share - 1) * sales.pdf(at)
+        return share * sales.sf(units) ** (share - 1) * sales.pdf(units)
 
-    def quantile(share):
-        return sales.isf((1 - LEVEL) ** (1 / share))
-
-    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
-    axes = figure.subplots(1, 2, sharex=True, sharey=True)
-    titles = ("Nothing is hidden", f"{hidden:.0%} of the days sold out")
-    for panel, share, title in zip(axes, (1.0, 1 - hidden), titles, strict=True):
-        panel.fill_between(at, sales.pdf(at), color=GREY, alpha=0.35, lw=0, label="sales, as seen")
-        panel.plot(at, density(share), color=BLUE, lw=2, label="demand")
+    def part(share):
+        best = sales.isf((1 - LEVEL) ** (1 / share))
+        parts = [
+            curve("sales, as seen", ("grey", (2, 2), "stroke"), units, sales.pdf(units)),
+            curve("demand", "truth", units, density(share)),
+            at(f"best order {best:.0f}", "found" if share < 1 else FOUND, best),
+        ]
         if share < 1:
-            panel.plot(at, density(hidden), color=ORANGE, lw=1.6, ls="--", label="orders")
-        best = quantile(share)
-        panel.axvline(best, color="black", lw=1.2, ls=":")
-        panel.annotate(
-            f"best order {best:.0f}",
-            (best, 0.97),
-            xycoords=("data", "axes fraction"),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="top",
-        )
-        panel.set_title(title)
-        panel.set_xlabel("units a day")
-        panel.set_yticks([])
-    axes[0].set_ylim(bottom=0)
-    handles, labels = axes[1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    return figure
+            parts.insert(2, curve("orders", "fitted", units, density(hidden)))
+        return parts
+
+    titles = {"Nothing is hidden": 1.0, f"{hidden:.0%} of the days sold out": 1 - hidden}
+    upward = axis(domain=(0, 0.028), hidden=True)
+    shown = {title: part(share) for title, share in titles.items()}
+    return panels(shown, x="units a day", y=upward, width=330, height=220)
 
 
 def nonlinear():
@@ -80,9 +71,9 @@ def nonlinear():
     weekday, temperature and season, but in the same way at every price.
     """
     import numpy as np
-    from matplotlib.figure import Figure
 
     from unmet import LatentBand
+    from unmet.charts import curve, panels
     from unmet.simulate import nonlinear_demand
 
     data = nonlinear_demand(seed=0, n_test=400_000)
@@ -94,38 +85,29 @@ def nonlinear():
     def by_price(orders):
         return np.bincount(place, orders) / np.bincount(place)
 
-    figure = Figure(figsize=(8.4, 4.5), layout="constrained")
-    axes = figure.subplots(1, 2, sharex=True, sharey=True)
-    draw_sales(axes, train)
-    axes[0].set_title("Sales taken for demand")
-    axes[1].set_title("The same sales, with a band (demand known to be normal)")
-    for panel, band in zip(
-        axes, (None, LatentBand(families="normal", random_state=0)), strict=True
-    ):
-        best = by_price(test.optimum(LEVEL)[rows])
-        panel.plot(middle, best, color="black", lw=3.5, alpha=0.3, label="best order")
-        for name, model, look in models():
+    known = LatentBand(families="normal", random_state=0)
+    titles = {"Sales taken for demand": None, "With a band (demand known to be normal)": known}
+    shown = {}
+    for title, band in titles.items():
+        parts = draw_sales(train, hidden=band is not None)
+        parts.append(curve("best order", THICK, middle, by_price(test.optimum(LEVEL)[rows])))
+        for name, model, style in models():
             model.set_params(band=band).fit(train.features, train.sales)
-            panel.plot(middle, by_price(model.predict(test.features[rows])), label=name, **look)
-        panel.set_xlabel("price, as a share of the usual one")
-        panel.grid(axis="y", color=GREY, alpha=0.25, lw=0.6)
-    axes[0].set_ylabel("lemonade on warm days, units")
-    (dots, *lines), (hidden, *_) = (panel.get_legend_handles_labels()[0] for panel in axes)
-    figure.legend(
-        handles=[dots, hidden, *lines], loc="outside lower center", ncols=3, frameon=False
-    )
-    return figure
+            parts.append(curve(name, style, middle, by_price(model.predict(test.features[rows]))))
+        shown[title] = parts
+    words = {"x": "price, as a share of the usual one", "y": "lemonade on warm days, units"}
+    return panels(shown, **words, width=330, height=300)
 
 
 def models():
-    """Give names, models and looks of lines."""
+    """Give names, models and styles of lines."""
     from unmet import BoostedDecision, LinearDecision, NeuralDecision, Newsvendor
 
     cost = Newsvendor.at_level(LEVEL)
     size = {"hidden_layer_sizes": (32, 16), "activation": "tanh", "strength": 1e-3}
-    yield "linear", LinearDecision(cost), {"color": ORANGE, "ls": "-."}
-    yield "neural", NeuralDecision(cost, **size, random_state=0), {"color": BLUE, "ls": "-"}
-    yield "boosted", BoostedDecision(cost, random_state=0), {"color": GREEN, "ls": "--"}
+    yield "linear", LinearDecision(cost), ("vermilion", (8, 3, 2, 3), "stroke")
+    yield "neural", NeuralDecision(cost, **size, random_state=0), ("blue", (1, 0), "stroke")
+    yield "boosted", BoostedDecision(cost, random_state=0), ("green", (6, 4), "stroke")
 
 
 def warm_lemonade(part):
@@ -135,23 +117,24 @@ def warm_lemonade(part):
     return rows.nonzero()[0], price[rows]
 
 
-def draw_sales(axes, part):
-    """Draw what is seen on the left, and on the right also what is not."""
+def draw_sales(part, hidden):
+    """Draw what is seen, or beside it what is not."""
+    from unmet.charts import curve
+
     rows, price = warm_lemonade(part)
     sales, demand, sold_out = part.sales[rows], part.demand[rows], part.censored[rows]
-    dots = {"s": 9, "lw": 0.7, "edgecolor": GREY}
-    axes[0].scatter(price, sales, color=GREY, label="sales", **dots)
-    axes[1].scatter(price[~sold_out], sales[~sold_out], color=GREY, **dots)
-    lost = {"facecolor": "none", "label": "demand where sold out, not seen", **dots}
-    axes[1].scatter(price[sold_out], demand[sold_out], **lost)
+    if not hidden:
+        return [curve("sales", DOTS, price, sales)]
+    lost = curve("demand where sold out, not seen", LOST, price[sold_out], demand[sold_out])
+    return [curve("sales", DOTS, price[~sold_out], sales[~sold_out]), lost]
 
 
 def pricing():
     """Draw the chance of a deal and the revenue per offer for one kind of buyer."""
     import numpy as np
-    from matplotlib.figure import Figure
 
     from unmet import CustomPricing, LatentBand, Limits, LinearDecision
+    from unmet.charts import axis, curve, lines, side_by_side
     from unmet.simulate import pricing as simulated
 
     unit_cost = 20.0
@@ -164,32 +147,30 @@ def pricing():
     price = np.linspace(40.0, 160.0, 200)
     alike = np.tile(past.features[buyer], (price.size, 1))
     truth = np.array([past.survival(float(each))[buyer] for each in price])
-    figure = Figure(figsize=(8.4, 4.0), layout="constrained")
-    left, right = figure.subplots(1, 2, sharex=True)
-    draw_answers(left, past, buyer)
-    for name, chance, look in (
-        ("what buyers would pay", truth, {"color": "black", "lw": 3.5, "alpha": 0.3}),
-        ("learned from all offers", learned.survival(alike, price), {"color": BLUE}),
-        ("from deals alone", alone.survival(alike, price), {"color": ORANGE, "ls": "--"}),
+    left, right = [answers(past, buyer)], []
+    for name, chance, (colour, dash) in (
+        ("what buyers would pay", truth, ("ink", (2, 3))),
+        ("learned from all offers", learned.survival(alike, price), ("blue", (1, 0))),
+        ("from deals alone", alone.survival(alike, price), ("vermilion", (6, 4))),
     ):
-        left.plot(price, chance, label=name, **look)
         revenue = (price - unit_cost) * chance
-        right.plot(price, revenue, **look)
-        best = revenue.argmax()
-        right.plot(price[best], revenue[best], "o", color=look["color"], ms=6)
-    left.set_title("Chance of a deal")
-    right.set_title("Expected revenue, and the best price")
-    for panel in (left, right):
-        panel.set_xlabel("price asked of one kind of buyer")
-        panel.set_ylim(bottom=0)
-        panel.grid(axis="y", color=GREY, alpha=0.25, lw=0.6)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
-    return figure
+        best, style = revenue.argmax(), (colour, dash, "stroke")
+        left.append(curve(name, style, price, chance))
+        right.append(curve(name, style, price, revenue))
+        right.append(curve("", (colour, None, "circle"), [price[best]], [revenue[best]]))
+    legend = {name: style for name, style, *_ in left}
+    legend |= {f" {place}": style for place, (_, style, *_) in enumerate(right)}
+    words = {"x": "price asked of one kind of buyer", "legend": legend}
+    chances = lines(left, title="Chance of a deal", y=axis(zero=True, form=".0%"), **words)
+    earned = "Expected revenue, and the best price"
+    return side_by_side(chances, lines(right, title=earned, y=axis(zero=True), **words), width=330)
 
 
-def draw_answers(panel, part, buyer):
-    """Draw the share of offers accepted by those who would pay about as much as one buyer."""
+def answers(part, buyer):
+    """Give the share of offers accepted by those who would pay about as much as one buyer."""
     import numpy as np
+
+    from unmet.charts import curve
 
     like = np.abs(part.mean / part.mean[buyer] - 1) < 0.06
     edges = np.linspace(part.offer.min(), part.offer.max(), 9)
@@ -197,7 +178,7 @@ def draw_answers(panel, part, buyer):
     count = np.bincount(place)
     share = np.bincount(place, part.accepted[like]) / count
     middle = np.bincount(place, part.offer[like]) / count
-    panel.scatter(middle, share, s=14, color=GREY, label="offers accepted, buyers alike")
+    return curve("offers accepted, buyers alike", ("grey", None, "circle"), middle, share)
 
 
 def allocation():
@@ -207,10 +188,10 @@ def allocation():
     the same share; right the shadow price, which is the slope of the former.
     """
     import numpy as np
-    from matplotlib.figure import Figure
     from scipy.stats import norm
 
     from unmet import Newsvendor, allocate
+    from unmet.charts import at, axis, curve, lines, side_by_side
     from unmet.simulate import store10
 
     part = store10(seed=0).test
@@ -226,37 +207,29 @@ def allocation():
         allocate(cost, truth, 1e6, use=price, lower=orders, upper=orders).expected_cost
         for orders in alike
     ]
-    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
-    left, right = figure.subplots(1, 2, sharex=True)
-    left.plot(budgets, cut, color=ORANGE, lw=1.6, ls="--", label="all orders cut alike")
-    costs = [one.expected_cost for one in shared]
-    left.plot(budgets, costs, color=BLUE, lw=2, label="shared by allocate")
-    left.set_title("Expected cost of a day")
-    left.legend(frameon=False)
-    right.plot(budgets, [one.shadow_price for one in shared], color=BLUE, lw=2)
-    right.set_title("Worth of one more unit of budget")
-    for panel in (left, right):
-        panel.axvline(best.used, color="black", lw=1.2, ls=":")
-        panel.set_ylim(bottom=0)
-        panel.set_xlabel("budget of a day")
-        panel.grid(axis="y", color=GREY, alpha=0.25, lw=0.6)
-    right.annotate(
-        "enough for all",
-        (best.used, 0.97),
-        xycoords=("data", "axes fraction"),
-        xytext=(-5, 0),
-        textcoords="offset points",
-        va="top",
-        ha="right",
+    enough = at("enough for all", "found", best.used)
+    both = [
+        curve("all orders cut alike", "fitted", budgets, cut),
+        curve("shared by allocate", "truth", budgets, [one.expected_cost for one in shared]),
+        enough,
+    ]
+    worth = [
+        curve("shared by allocate", "truth", budgets, [o.shadow_price for o in shared]),
+        enough,
+    ]
+    words = {"x": "budget of a day", "y": axis(zero=True), "legend": {p[0]: p[1] for p in both}}
+    return side_by_side(
+        lines(both, title="Expected cost of a day", **words),
+        lines(worth, title="Worth of one more unit of budget", **words),
+        width=330,
     )
-    return figure
 
 
 def replacement():
     """Draw the cost rate of two real kinds of parts over the age, with and without suspensions."""
     import numpy as np
-    from matplotlib.figure import Figure
 
+    from unmet.charts import axis, curve, lines, side_by_side, span
     from unmet.costs import AgeReplacement
     from unmet.data import load_sae, load_tires
     from unmet.lifetimes import replacement_age
@@ -265,36 +238,25 @@ def replacement():
         ("Tires, a failure costs 10 times as much", load_tires(), 10, 1.4),
         ("Automotive component, 20 times", load_sae(), 20, 160_000),
     )
-    figure = Figure(figsize=(8.4, 3.8), layout="constrained")
-    for panel, (title, table, failure, most) in zip(figure.subplots(1, 2), cases, strict=True):
+    drawn = []
+    for title, table, failure, most in cases:
         cost, flags = AgeReplacement(1, failure), table["suspended"].to_numpy()
-        shown = (
-            (flags, 0.9, BLUE, "-", "suspensions known"),
-            (None, None, ORANGE, "--", "suspensions taken for failures"),
-        )
-        for censored, confidence, colour, line, label in shown:
-            found = replacement_age(
-                cost, table["time"], censored=censored, method="weibull", confidence=confidence
-            )
-            panel.plot(found.ages, found.costs, color=colour, ls=line, lw=2, label=label)
-            panel.plot(found.age, found.cost, "o", color=colour, ms=8)
-            if found.interval is not None:
-                low, high = np.minimum(found.interval, most)
-                panel.axvspan(
-                    low, high, color=colour, alpha=0.12, lw=0, label="90 % interval of its best age"
-                )
-                height = 3.2 * found.cost
-        panel.set_title(title)
-        panel.set_xlim(0, most)
-        panel.set_ylim(0, height)
-        panel.set_xlabel("age of replacement")
-        panel.set_yticks([])
-    figure.axes[0].set_ylabel("cost per unit of time")
-    figure.axes[1].xaxis.set_major_formatter("{x:,.0f}")
-    figure.axes[1].set_xticks([0, 50_000, 100_000, 150_000])
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    return figure
+        how = {"method": "weibull"}
+        known = replacement_age(cost, table["time"], censored=flags, confidence=0.9, **how)
+        taken = replacement_age(cost, table["time"], confidence=None, **how)
+        low, high = np.minimum(known.interval, most)
+        parts = [span("90% interval of its best age", "range", low, high)]
+        for found, name, style in (
+            (known, "suspensions known", ("blue", (1, 0), "stroke")),
+            (taken, "suspensions taken for failures", ("vermilion", (6, 4), "stroke")),
+        ):
+            kept = found.ages <= most
+            parts.append(curve(name, style, found.ages[kept], found.costs[kept]))
+            parts.append(curve("", (style[0], None, "circle"), [found.age], [found.cost]))
+        across = axis("age of replacement", domain=(0, most), n_ticks=4)
+        upward = axis("cost per unit of time", domain=(0, 3.2 * known.cost), n_ticks=4)
+        drawn.append(lines(parts, title=title, x=across, y=upward, height=240))
+    return side_by_side(*drawn, width=330)
 
 
 def till_hours():
@@ -355,25 +317,13 @@ def draw_days(reading, n_days):
     return Chart(spec | {"data": {"values": rows}, "layer": layers, "config": config()})
 
 
-def main():
-    from matplotlib import rc_context
-
-    settings = {
-        "svg.hashsalt": "unmet",  # the same numbers give the same file
-        "font.size": 10,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.spines.left": False,
-    }
-    for draw in (diagnosis, lookalike, nonlinear, pricing, allocation, replacement, till_hours):
-        with rc_context({"svg.hashsalt": "unmet"} if draw is diagnosis else settings):
-            name = draw.__name__.replace("_", "-")
-            drawn = draw()
-            if hasattr(drawn, "save"):  # a chart of the library
-                drawn.save(IMAGES / f"{name}.svg")
-            else:
-                drawn.savefig(IMAGES / f"{name}.svg", metadata={"Date": None})
+def main(names):
+    every = (diagnosis, lookalike, nonlinear, pricing, allocation, replacement, till_hours)
+    for draw in every:
+        name = draw.__name__.replace("_", "-")
+        if not names or name in names:
+            draw().save(IMAGES / f"{name}.svg")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
