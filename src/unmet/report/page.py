@@ -417,9 +417,6 @@ def _orders(data: Mapping[str, Any]) -> dict[str, Any]:
     if totals.height > 1:
         chart = tables.item_chart(tables.item_parts(whole, labels), labels)
         drawn = _figure(chart, f"All series together. {sentences.item_finding(whole, labels)}")
-    most = totals.filter(totals["hidden demand"] > 0).sort(
-        "hidden demand", descending=True, maintain_order=True
-    )
     finding = (
         f"Mean cost of a {data['unit']} of a series, on {choice.n_days} {data['unit']}s that no "
         "model had seen."
@@ -433,13 +430,6 @@ def _orders(data: Mapping[str, Any]) -> dict[str, Any]:
         "rows": rows,
         "folded": _item_section(items, labels),
         "n_items": len(items),
-        "hiding": [
-            ("item", most["\0item"].to_list()[:10], False),
-            ("hidden demand", amounts(most["hidden demand"].to_list()[:10]), True),
-            ("order", amounts(most["decision"].to_list()[:10]), True),
-        ]
-        if most.height > 1
-        else None,
         "cost_figure": _model_bars(data, finding, "the same weekdays before"),
         "cost_table": cost_table(choice),
     }
