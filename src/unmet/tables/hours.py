@@ -30,9 +30,9 @@ from unmet.tables.schema import (
     Schema,
     date_columns,
     infer_schema,
-    is_id,
     is_item,
     is_place,
+    line_columns,
     named,
     series_columns,
 )
@@ -476,7 +476,11 @@ def read_receipts(
     ticket = receipt or next(iter(named(free, _RECEIPT)), None)
     free = [name for name in free if name != ticket]
     notes: list[str] = []
-    keys = _series_of_lines(frame, free, notes) if keys is None else keys
+    if keys is None:
+        prices = [name for name in named(free, NAMES["price"]) if frame[name].dtype.is_numeric()]
+        keys = list(line_columns(frame, free, moment.dt.date(), next(iter(prices), None)))
+        if not keys:
+            notes.append("All lines are one series: no column looks like an item (series=).")
     sold = np.ones(frame.height) if amount is None else finite(frame, amount, "quantity")
     once = ~_exported_twice(frame, ticket, notes)
     returned = int((sold[once] < 0).sum())
@@ -519,7 +523,6 @@ _RECEIPT = (
     *("receipt", "receipt_id", "basket", "transaction", "invoice", "ticket", "order_id"),
     *("bon", "beleg", "kassenbon"),
 )
-_NOT_SERIES = ("customer", "kunde", "cashier", "kassierer", "till", "kasse", "line", "zeile", "pos")
 
 
 def _begin(table: Any, name: str, columns: Sequence[str | None]) -> polars.DataFrame:
@@ -564,25 +567,6 @@ def _columns_of_hours(frame: polars.DataFrame) -> dict[int, str]:
         return {}
     _refuse_hours(np.array(sorted(wide)), "the columns of the wide table")
     return wide
-
-
-def _series_of_lines(
-    frame: polars.DataFrame, columns: Sequence[str], notes: list[str]
-) -> list[str]:
-    """Columns of shops and items; of other numbers and names where there are none."""
-    import polars as pl
-
-    found = [name for name in columns if is_item(name) or is_place(name)]
-    if not any(map(is_item, found)):
-        others = set(named(columns, _NOT_SERIES))
-        found += [n for n in columns if is_id(n) and n not in others and n not in found]
-    words = [name for name in columns if frame[name].dtype == pl.String]
-    if not found and words:
-        notes.append(
-            f"All lines are taken for one series, since none of {', '.join(words[:5])} looks like "
-            "an item or a shop: say which column does (series=)."
-        )
-    return found
 
 
 def _exported_twice(
