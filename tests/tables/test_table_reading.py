@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput
 from unmet.planning import read_table
-from unmet.tables.dialect import with_types
+from unmet.tables.dialect import MISSING, with_types
 from unmet.tables.reading import SUFFIXES
 
 
@@ -143,7 +143,7 @@ CELLS = st.one_of(
     st.none(),
     st.integers(-(10**6), 10**6).map(str),
     st.floats(allow_nan=False, allow_infinity=False, width=32).map(repr),
-    st.text(string.ascii_letters, min_size=1, max_size=3),
+    st.text(string.ascii_letters, min_size=1, max_size=3).filter(lambda text: text not in MISSING),
 )
 
 
