@@ -123,7 +123,7 @@ DIAGNOSE = "diagnose sales.csv --observed sales --features item"
         ("hours absent.csv", "there is no such file"),
         ("hours late.csv", "from 0 to 23, got 24 in column 'hour'"),
         ("hours zero.csv", "must have sales, got none"),
-        ("hours hours.csv --receipts", "time must hold the time of day"),
+        ("hours hours.csv --receipts", "--date must hold the time of day"),
         ("hours hours.csv --series shop", "got 'shop'; it has date, item, hour, sales"),
         ("hours hours.csv --opens 20 --closes 8", "closes must be after opens"),
         ("hours hours.csv -o hours.csv", "must not be another file of this command"),

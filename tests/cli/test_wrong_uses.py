@@ -144,7 +144,7 @@ WRONG = [
     (["evaluate", "ages.unmet", "sales.csv"], "--truth"),
     (compare("--folds", "0"), "--folds"),
     (compare("--horizon", "7"), "horizon"),
-    (compare("--date", "day", "--folds", "60"), "'day'"),
+    (compare("--date", "day", "--folds", "60"), "--date must have at least 61"),
     # the other commands
     (["demo", "--seed", "1"], "--seed"),
     (["demo", "--output", "sales.csv"], "sales.csv"),

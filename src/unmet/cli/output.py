@@ -223,7 +223,7 @@ def show_comparison(comparison: Comparison, problem: str) -> None:
 # --- The library names parameters; here they become the options of the running command.
 
 _options: dict[str, str] = {}
-_ALIASES = {"random_state": "seed", "n_splits": "folds", "lot": "step"}
+_ALIASES = {"random_state": "seed", "n_splits": "folds", "lot": "step", "time": "date"}
 _PARAMETER = re.compile(
     r"columns\['(?P<column>\w+)'\]|\b(?P<given>\w+)=(?P<value>'[^']*'|[\w.]*\w)?"
     r"|\b(?P<name>\w+_\w+)\b|(?:(?<=^)|(?<=\. ))(?P<first>\w+)(?= (?:and \w+ )?(?:must|needs|is) )"
