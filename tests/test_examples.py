@@ -32,7 +32,7 @@ def test_first_orders(printed):
 
 def test_table_to_orders(printed):
     text = printed("table_to_orders.py")
-    assert "identified: yes" in text
+    assert "Identified: yes" in text
     rows = re.findall(r"^  2015-08-10  \w+ +(\d+)   \(sales as demand: (\d+)\)$", text, re.M)
     assert len(rows) == 5
     assert all(int(order) % 5 == 0 and int(order) >= int(ignoring) for order, ignoring in rows)
