@@ -3,6 +3,7 @@
 Tables and what they must become are in ``cases/`` (`cases/make.py` says how they were made).
 """
 
+import datetime
 import json
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from unmet.app.planning import guess, read_uploaded, unit_of
 from unmet.cli.main import run
 from unmet.errors import InvalidInput
-from unmet.planning import OrderPlan, Schema
+from unmet.planning import OrderPlan, Schema, monitor
 from unmet.tables.forms import read_sales
 from unmet.tables.panel import read_panel
 from unmet.tables.reading import read_file
@@ -177,3 +178,16 @@ def test_in_memory_as_from_a_file():
         found, wanted = (read_sales(each) for each in (table, read_file(path).table))
         columns = ["date", "item", "sales"]
         assert found.table.select(columns).rows() == wanted.table.select(columns).rows()
+
+
+def test_monitoring_reads_the_same_forms():
+    """A plan of lines is watched with lines, one of columns of months with such columns."""
+    lines = read_file(FOLDER / "order_lines.csv").table
+    days = lines["Order Date"].str.to_date("%m/%d/%Y")
+    known = lines.filter(days < days.max() - datetime.timedelta(7))
+    plan = OrderPlan(horizon=7, model="seasonal").fit(known)
+    found = monitor(plan, lines)
+    assert found.n_rows < (days >= days.max() - datetime.timedelta(7)).sum()
+    wide = read_file(FOLDER / "wide_months.csv").table
+    plan = OrderPlan(horizon=3, model="seasonal").fit(wide[:, :-3])
+    assert monitor(plan, wide).n_rows == 12

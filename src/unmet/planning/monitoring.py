@@ -35,6 +35,7 @@ from unmet.planning.sequential import (
     rate_evidence,
 )
 from unmet.tables.dates import LENGTH, read_dates
+from unmet.tables.forms import add_up, as_long
 from unmet.tables.panel import Places, read_panel
 from unmet.tables.reading import as_polars
 from unmet.validation import Number
@@ -226,6 +227,7 @@ class _MonitoredDays:
     def _read(self, table: polars.DataFrame) -> None:
         """Read the rows after the plan's last day, and place them among its series and days."""
         panel, schema = self.panel, self.schema
+        table, _ = as_long(table)
         asked = (schema.date, *schema.series, schema.sales, schema.sold_out, schema.stock)
         lacking = [name for name in asked if name and name not in table.columns]
         if lacking:
@@ -236,6 +238,8 @@ class _MonitoredDays:
         end = panel.date(np.array([panel.n_days - 1]))[0].astype(object)
         dates = read_dates(table, schema.date)
         rows = table.with_columns(dates.alias(schema.date)).filter(dates > end)
+        if rows.height:
+            rows, schema, _ = add_up(rows, replace(schema, period=panel.period))
         self.n_rows = rows.height
         if not self.n_rows:
             raise InvalidInput(
@@ -560,13 +564,15 @@ def _assortment(days: _MonitoredDays) -> Check:
 def _weekdays(days: _MonitoredDays) -> Check:
     """Weekdays on which nothing was sold before."""
     open_before = days.panel.open_weekdays
-    used = days.dates[days.seen.any(axis=0) & ~open_before[days.of_day]].astype(object)
+    used = days.dates[days.seen.any(axis=0) & ~open_before[days.of_day % open_before.size]].astype(
+        object
+    )
     opened = Counter(each.strftime("%A") for each in used)
     verdict, advice = AS_PLANNED, "The days that are open have orders."
     if opened:
         verdict = PLAN_AGAIN if max(opened.values()) >= 2 else MONITORING
         advice = f"{', '.join(opened)}: open now, closed before, and without orders."
-    expected = f"{int(open_before.sum())}" if days.cycle > 1 else "-"
+    expected = f"{int(open_before.sum())}" if days.panel.unit == "day" else "-"
     seen = ", ".join(f"{name} is new" for name in opened) or "the same"
     details = {"new": dict(opened)}
     return Check("weekdays", "open weekdays", expected, seen, verdict, advice, None, details)

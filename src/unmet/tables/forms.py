@@ -127,7 +127,7 @@ def read_sales(
         notes.append(f"Nearly all of {found.sales!r} is negative: what left the stock was sold.")
     if found.period is None:
         found = replace(found, period=find_period(dates, found.date))
-    rows, found, said = _add_up(rows, found, beside)
+    rows, found, said = add_up(rows, found, beside)
     notes += said
     if _looks_like_money(rows[found.sales]):
         notes.append(
@@ -456,8 +456,8 @@ def _without_totals(
 # --- Several rows of a series and period.
 
 
-def _add_up(
-    rows: polars.DataFrame, schema: Schema, beside: Collection[str]
+def add_up(
+    rows: polars.DataFrame, schema: Schema, beside: Collection[str] = ()
 ) -> tuple[polars.DataFrame, Schema, list[str]]:
     """Bring a table to one row for each series and period.
 
