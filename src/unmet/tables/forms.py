@@ -31,6 +31,7 @@ from unmet.tables.schema import (
     named,
     plain,
     sales_columns,
+    series_columns,
 )
 from unmet.validation import OneOf
 
@@ -196,12 +197,19 @@ def as_long(table: Any, schema: Schema | None = None) -> tuple[polars.DataFrame,
         rows, dates = _joined_dates(rows, notes)
     if given.sales is None and len(dates) == 1:
         free = [name for name in rows.columns if name != dates[0]]
-        lines = rows[dates[0]].n_unique() < rows.height
         name = "sales" if "sales" not in rows.columns else "units"
-        if lines and not sales_columns(rows, free):
+        if not sales_columns(rows, free) and _has_lines(rows, free, dates[0], given.date_format):
             rows = rows.with_columns(pl.lit(1).alias(name))
             notes.append("No column tells how much was sold: each row counts as one unit.")
     return rows, notes
+
+
+def _has_lines(rows: polars.DataFrame, free: list[str], date: str, form: str | None) -> bool:
+    """Whether rows of the same day are told apart by no columns of items and places."""
+    try:
+        return series_columns(rows, free, read_dates(rows, date, form)) is None
+    except InvalidInput:
+        return False
 
 
 _NUMBERED = re.compile(
