@@ -9,6 +9,8 @@ import shutil
 import pytest
 from hypothesis import settings
 
+collect_ignore = ["conftest.py"]  # it has no doctests, and shares its name with those of folders
+
 # Examples of a property: few in `make test`, many in `make slow` (--hypothesis-profile=many).
 # A busy machine is no reason to fail, and CI must judge the same examples every time.
 for name, examples in (("few", 10), ("many", 150)):
