@@ -952,11 +952,14 @@ class OrderPlan(BaseEstimator):
                 for each in (level, self._sales_level(level, 0.3))
             )
             more = float(order.sum()) * max(float(then / now), 1.0) if now > 0 else 0.0
+            would = (  # the largest of few same weekdays is the largest at any rate
+                f": orders are {order.sum():,.0f} in all, and would be about {more:,.0f} if 30% of "
+                f"the {self._unit} had sold out"
+            )
             self.notes_ = (
                 f"Nothing tells which {self._unit} sold out, nor do the sales themselves, so they "
-                f"are taken for demand: orders are {order.sum():,.0f} in all, and would be about "
-                f"{more:,.0f} if 30% of the {self._unit} had sold out; if you know about how often "
-                "you do, say so (sellout_rate=), such as .2.",
+                f"are taken for demand{would if more > order.sum() else ''}; if you know about how "
+                "often you do, say so (sellout_rate=), such as .2.",
                 *self.notes_,
             )
         seen = (~np.isnan(panel.observed)).sum(axis=1)

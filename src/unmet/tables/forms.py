@@ -173,6 +173,12 @@ def as_long(table: Any, schema: Schema | None = None) -> tuple[polars.DataFrame,
         or named([name], NAMES["date"])
         or (name not in amounts and rows[name].str.contains(r"^\d+$").all())
     ]
+    for name in [each for each in amounts if named([each], NAMES["sales"]) or each == given.sales]:
+        odd = (~rows[name].str.contains(r"^[^\p{L}]*\d[^\p{L}]*$")).fill_null(False)
+        if 0 < 20 * odd.sum() <= odd.len():  # a few words among numbers, such as "closed"
+            quoted = ", ".join(map(repr, rows[name].filter(odd).unique().sort().head(3)))
+            notes.append(f"Cells of {name!r} that are no numbers count as missing: {quoted}.")
+            rows = rows.with_columns(rows[name].set(odd, None))
     with suppress(DecimalUnknown):  # columns of text that may be numbers stay text
         rows, _ = with_types(rows, ids)
     # a pivot table names a group in its first row only

@@ -408,6 +408,13 @@ def make_noise():
         "\n".join([*text, "", "Grand total,," + str(counts(14).sum()), "Source: till 4,,"]) + "\n",
         **found(["item"], 4, "day", dates[0], dates[-1], counts(14).sum(), note="'Grand total, "),
     )
+    stray = [*text[:5], text[5].rsplit(",", 1)[0] + ",closed", *text[6:]]
+    left = counts(14).sum() - int(text[5].rsplit(",", 1)[1])
+    case(
+        "a_word_among_numbers.csv",
+        "\n".join(stray) + "\n",
+        **found(["item"], 4, "day", dates[0], dates[-1], left, note="'closed'"),
+    )
     brands = long(dates, ("Shell", "Total", "Esso", "Aral"), item="brand")
     case(
         "a_brand_called_total.csv",
