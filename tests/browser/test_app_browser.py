@@ -282,11 +282,11 @@ def nothing_ran(page, asked):
     assert [url for url in asked if url.endswith("/x")] == []
 
 
-def evil_history(n_days=35):
+def evil_history(n_days=60):
     days = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 1, 1) + pl.duration(days=n_days - 1))
     day = pl.select(days.alias("date"))["date"]
     return pl.concat(
-        pl.DataFrame({"date": day, EVIL[0]: name, EVIL[1]: 1.5, "sold": 20, "sold_out": False})
+        pl.DataFrame({"date": day, EVIL[0]: name, EVIL[1]: 1.5, "sold": range(20, 20 + n_days)})
         for name in EVIL
     )
 
