@@ -15,7 +15,7 @@ from unmet.app.planning import guess, read_uploaded, unit_of
 from unmet.cli.main import run
 from unmet.errors import InvalidInput
 from unmet.planning import OrderPlan, Schema, monitor
-from unmet.tables.forms import read_sales
+from unmet.tables.forms import as_long, read_sales
 from unmet.tables.panel import read_panel
 from unmet.tables.reading import read_file
 
@@ -191,3 +191,15 @@ def test_monitoring_reads_the_same_forms():
     wide = read_file(FOLDER / "wide_months.csv").table
     plan = OrderPlan(horizon=3, model="seasonal").fit(wide[:, :-3])
     assert monitor(plan, wide).n_rows == 12
+
+
+def test_words_in_a_column_that_the_user_names_count_as_missing():
+    days = [f"2024-05-{day:02d}" for day in range(1, 29)]
+    cells = ["5"] * 27 + ["closed"]
+    table, notes = as_long(pl.DataFrame({"day": days, "zzz": cells}), Schema(sales="zzz"))
+    assert table["zzz"].to_list() == [5] * 27 + [None]
+    assert notes == ["Cells of 'zzz' that are no numbers count as missing: 'closed'."]
+    many = ["5"] * 20 + ["closed"] * 8  # a column of text, not a few words among numbers
+    table, notes = as_long(pl.DataFrame({"day": days, "zzz": many}), Schema(sales="zzz"))
+    assert table["zzz"].to_list() == many
+    assert notes == []

@@ -173,7 +173,8 @@ def as_long(table: Any, schema: Schema | None = None) -> tuple[polars.DataFrame,
         or named([name], NAMES["date"])
         or (name not in amounts and rows[name].str.contains(r"^\d+$").all())
     ]
-    for name in [each for each in amounts if named([each], NAMES["sales"]) or each == given.sales]:
+    sold = [each for each in words if each == given.sales] or named(words, NAMES["sales"])
+    for name in sold:
         odd = (~rows[name].str.contains(r"^[^\p{L}]*\d[^\p{L}]*$")).fill_null(False)
         if 0 < 20 * odd.sum() <= odd.len():  # a few words among numbers, such as "closed"
             quoted = ", ".join(map(repr, rows[name].filter(odd).unique().sort().head(3)))
