@@ -28,7 +28,7 @@ def few_trees():
     """
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unmet.planning.candidates.TREES", 15)
+        patch.setattr("unmet.planning.candidates.TREES", 30)
         patch.setattr("unmet.planning.stockouts.MAX_ROWS", 0)  # no latent model
         space = "unmet.censoring.panel.PanelDistribution._best_space"
         patch.setattr(space, lambda self, spaces, *_: spaces[min(1, len(spaces) - 1)])

@@ -56,11 +56,12 @@ def test_drivers_add_up_to_usual_sales(plan):
     np.testing.assert_allclose(
         parts.select(pl.sum_horizontal(DRIVERS)).to_series(), parts["usual_sales"], atol=0.006
     )
-    model, history = plan._median, History(plan.panel_)
-    found = drivers(model, history, *plan.targets_)
-    np.testing.assert_allclose(
-        np.sum(list(found.values()), axis=0), model.decide(history, *plan.targets_), rtol=1e-9
-    )
+    history = History(plan.panel_)
+    for model in plan.members_:
+        found = drivers(model, history, *plan.targets_)
+        np.testing.assert_allclose(
+            np.sum(list(found.values()), axis=0), model.expected(history, *plan.targets_), rtol=1e-9
+        )
 
 
 def test_drivers_are_found_where_they_were_put(plan):
@@ -68,14 +69,14 @@ def test_drivers_are_found_where_they_were_put(plan):
     parts = plan.explain(drivers=True).sort("item", "date")
     added = parts["from_known_beforehand"] / parts["from_level"]
     promoted = (parts["date"] == FIRST + datetime.timedelta(71)).to_numpy()
-    assert added.to_numpy()[promoted].mean() > 0.3
+    assert added.to_numpy()[promoted].mean() > 0.15
     assert added.to_numpy()[~promoted].mean() < 0.1
     by_day = parts["from_weekday"] / parts["from_level"]
     saturday = (parts["date"].dt.weekday() == 6).to_numpy()
     assert by_day.to_numpy()[saturday].mean() > by_day.to_numpy()[~saturday].mean() + 0.1
 
 
-@pytest.mark.parametrize("model", ["seasonal", "distribution", "neural"])
+@pytest.mark.parametrize("model", ["distribution", "neural"])
 def test_nothing_to_take_apart(model):
     plan = OrderPlan(horizon=2, model=model).fit(sales_table(3))
     with pytest.raises(Unsupported, match=r"of which there is nothing to take apart\.$"):

@@ -49,7 +49,8 @@ def plan():
 def test_the_sheet(plan):
     order_table = plan.orders()
     assert order_table.columns == [
-        *("item", "date", "order", "usual_sales", "hidden_demand", "safety", "based_on")
+        *("item", "date", "order", "usual_sales", "hidden_demand", "safety", "based_on"),
+        "outside_data",
     ]
     assert order_table.height == 12 * 3
     assert order_table["date"].unique().sort().to_list() == [
@@ -70,10 +71,10 @@ def test_parts_add_up(plan):
 
 def test_the_choice_is_told(plan):
     choice = plan.choice_
-    assert choice.cost[choice.model] == min(choice.cost.values())
-    assert set(choice.groups) == {"slow", "middling", "fast"}
+    assert choice.model == "blend"
+    assert set(choice.members) < set(choice.cost)
+    assert "on days that it had not seen" in choice.why
     assert choice.censoring_adjusted
-    assert "on the last " in choice.why
     assert choice.to_dict()["model"] == choice.model
 
 
@@ -193,16 +194,16 @@ def test_lots():
 
 def test_trees_are_left_out_where_their_package_is_missing(monkeypatch):
     from unmet.errors import MissingPackage
-    from unmet.estimators import BoostedDecision
 
-    def fail(self, *_, **__):
+    def fail():
         raise MissingPackage.for_extra("BoostedDecision", "lightgbm", "boost")
 
-    monkeypatch.setattr(BoostedDecision, "fit", fail)
-    models = ("seasonal", "linear", "boosted", "blend")
-    fitted = OrderPlan(horizon=3, model=models).fit(sales_table(n_series=4))
-    assert {"boosted", "blend"}.isdisjoint(fitted.choice_.cost)
+    monkeypatch.setattr("unmet.planning.candidates.load_lightgbm", fail)
+    fitted = OrderPlan(horizon=3).fit(sales_table(n_series=4))
+    assert set(fitted.choice_.members) == {"smoothing", "linear", "distribution"}
     assert "lightgbm" in fitted.choice_.left_out[0]
+    with pytest.raises(MissingPackage):
+        OrderPlan(horizon=3, model=("linear", "boosted")).fit(sales_table(n_series=4))
 
 
 # --- Wrong words: all of them at once.
@@ -216,8 +217,8 @@ def test_all_wrong_words_are_told_at_once():
     for part in (
         "horizon must be a whole number from 1 to 366, got 0.",
         "gaps must be 'auto', 'missing' or 'zero', got 'none'.",
-        "model must be 'auto', one of 'seasonal', 'linear', 'distribution', 'neural', 'boosted', "
-        "'blend'",
+        "model must be 'auto', one of 'seasonal', 'smoothing', 'linear', 'distribution', "
+        "'neural', 'boosted', 'blend'",
         "random_state must be",
     ):
         assert part in sentence

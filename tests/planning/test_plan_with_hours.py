@@ -97,7 +97,7 @@ def test_a_contest_is_priced_on_what_hours_say():
     plan = OrderPlan(**{**WORDS, "model": ("seasonal", "linear")})
     plan.fit(TABLE, hours=detect_stockouts(HOURS))
     assert plan.choice_.censoring_adjusted
-    assert set(plan.choice_.cost) == {"seasonal", "linear"}
+    assert set(plan.choice_.cost) == {"seasonal", "linear", "blend"}
     assert plan.choice_.model == min(plan.choice_.cost, key=plan.choice_.cost.__getitem__)
 
 

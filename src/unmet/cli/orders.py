@@ -125,7 +125,7 @@ PLAN: Options = {
         "model": (
             str,
             "auto",
-            "seasonal, linear, distribution, neural, boosted or blend; of several the cheapest.",
+            "seasonal, smoothing, linear, distribution, neural, boosted; of several their mean.",
         ),
         **_MODEL,
     },
@@ -416,6 +416,8 @@ def _content(planned: OrderPlan, orders: polars.DataFrame) -> dict[str, Any]:
     if planned.supply is None:
         content["service_level"] = float(planned.cost_.level)
         content["choice"] = planned.choice_.to_dict()
+        content["reached"] = planned.reached_
+        content["outside_data"] = int((orders["outside_data"] != "").sum())
     else:
         units = ["order", "on_hand", "on_order", "expected_demand"]
         content["model"] = planned.choice_.model
@@ -464,14 +466,16 @@ def _show_orders(planned: OrderPlan, orders: polars.DataFrame) -> None:
         share = f"{np.nanmean(panel.hidden):.0%} of the {panel.unit}s"
         typer.echo(f"{share} with a flag were stock-outs.")
     typer.echo(choice.why)
-    if choice.groups:
-        groups, labels = choice.groups.values(), labels_of(panel.unit)
-        table = [
-            (labels[name], *(f"{each[name]:.3g}" for each in groups), f"{cost:.3g}")
-            for name, cost in sorted(choice.cost.items(), key=lambda each: each[1])
-        ]
-        heads = [f"cost of a {panel.unit}", *(f"{each} sellers" for each in choice.groups), "all"]
-        typer.echo(text_table(heads, table))
+    if len(choice.cost) > 1:
+        labels = labels_of(panel.unit, choice.members)
+        costs = sorted(choice.cost.items(), key=lambda each: each[1])
+        table = [(labels[name], f"{cost:.4g}") for name, cost in costs]
+        typer.echo(text_table(["model", f"cost of a {panel.unit}"], table))
+    if planned.reached_ is not None:
+        typer.echo(
+            f"On {panel.unit}s held out, orders at a service level of "
+            f"{float(planned.cost_.level):.0%} met demand on {planned.reached_:.1%}."
+        )
     if choice.cost and not choice.censoring_adjusted:
         typer.echo(f"Costs are those of sales: nothing says which {panel.unit}s sold out.")
     order, usual, hidden, safety = (
@@ -483,6 +487,9 @@ def _show_orders(planned: OrderPlan, orders: polars.DataFrame) -> None:
     sign, why = ("+", "for safety") if safety >= 0 else ("−", "because leftovers cost more")
     units = f"{order:,.0f} units = {parts} {sign} {abs(safety):,.0f} {why}"
     typer.echo(f"\n{orders.height:,} orders from {dates.min()} to {dates.max()}: {units}.")
+    outside = int((orders["outside_data"] != "").sum())
+    if outside:
+        typer.echo(f"{outside:,} of them are above the largest sales of their series.")
 
 
 def _show_replenishment(planned: OrderPlan, orders: polars.DataFrame) -> None:

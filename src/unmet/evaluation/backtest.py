@@ -32,9 +32,9 @@ class ModelChoice:
     why : str
         One sentence.
     cost : dict from str to float
-        Mean cost of a row, less what is the same for all; empty where nothing was compared.
-    groups : dict from str to dict from str to float
-        The same for slow, middling and fast sellers.
+        Mean cost of a row; empty where nothing was compared.
+    members : tuple of str
+        Models whose mean is taken, where the candidate is such a mean.
     n_rows, n_days : int
         Rows and periods held out.
     censoring_adjusted : bool
@@ -46,7 +46,7 @@ class ModelChoice:
     model: str
     why: str
     cost: dict[str, float] = field(default_factory=dict)
-    groups: dict[str, dict[str, float]] = field(default_factory=dict)
+    members: tuple[str, ...] = ()
     n_rows: int = 0
     n_days: int = 0
     censoring_adjusted: bool = False
@@ -100,9 +100,7 @@ def score_decisions(
     censored: Array | None,
     *,
     series: Any = None,
-    level: Array | None = None,
     sample_weight: Array | None = None,
-    sales_cost: Cost | None = None,
 ) -> tuple[CensoredCost, bool]:
     """Score decisions on rows held out, adjusted for censoring where most rows are known.
 
@@ -115,11 +113,7 @@ def score_decisions(
         1 where a row sold out, 0 where its demand was seen, NaN where nobody knows.
     series : array-like of shape (n_rows,), optional
         Rows of a series go together in standard errors; fewer than ten series give none.
-    level : ndarray of shape (n_rows,), optional
-        As for `censored_cost`.
     sample_weight : ndarray of shape (n_rows,), optional
-    sales_cost : Cost, optional
-        The cost by which sales are scored where flags do not tell, if another one.
 
     Returns
     -------
@@ -132,12 +126,12 @@ def score_decisions(
         known = float(np.mean(~np.isnan(censored)))
         if known >= 0.5 and (censored == 0.0).sum() >= 20:
             try:
-                found = censored_cost(cost, decisions, observed, censored, level=level, **given)
+                found = censored_cost(cost, decisions, observed, censored, **given)
                 return found, bool((censored == 1.0).any())
             except InvalidInput:
                 pass  # too few rows can be compared: scored on sales, which is said
     seen = np.zeros(observed.size)
-    return censored_cost(sales_cost or cost, decisions, observed, seen, **given), False
+    return censored_cost(cost, decisions, observed, seen, **given), False
 
 
 def choose_model(
@@ -185,26 +179,3 @@ def choose_model(
     if others:
         why += f": {held_out}, {', and '.join(map(less, others))}"
     return ModelChoice(best, f"{why}.", dict(cost), **known)
-
-
-def by_volume(score: CensoredCost, volume: Array, series: Array) -> dict[str, dict[str, float]]:
-    """Cost of each candidate for slow, middling and fast sellers; empty for few series.
-
-    Parameters
-    ----------
-    score : CensoredCost
-    volume : ndarray of shape (n_series,)
-        What each series usually sells.
-    series : ndarray of shape (n_rows,)
-    """
-    if volume.size < 9:
-        return {}
-    place = np.argsort(np.argsort(np.nan_to_num(volume), kind="stable"), kind="stable")
-    third = (3 * place // volume.size)[series]
-    found = {}
-    for number, name in enumerate(("slow", "middling", "fast")):
-        rows = (third == number) & (score.weight > 0)
-        if rows.any():
-            share = score.weight[rows] / score.weight[rows].sum()
-            found[name] = {each: float(share @ score.per_row[each][rows]) for each in score.cost}
-    return found

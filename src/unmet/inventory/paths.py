@@ -148,24 +148,52 @@ class DemandDistribution:
             self.factor[axes] * growth * (self.linear * mean + self.quadratic * mean**2)
         )
 
-    def quantile(self, mean: Array, series: NDArray[np.intp], level: float) -> Array:
+    def quantile(
+        self, mean: Array, series: NDArray[np.intp], period: NDArray[np.intp], level: float
+    ) -> Array:
         """Quantile of the demand of single periods of which so much is expected.
 
         Parameters
         ----------
-        mean, series : ndarray of shape (n_rows,)
+        mean, series, period : ndarray of shape (n_rows,)
+            Periods are those ahead, the first being 0.
         level : float
             Between 0 and 1.
         """
-        expected = np.maximum(mean, _LEAST_MEAN)
-        variance = self.factor[series] * (self.linear * expected + self.quadratic * expected**2)
-        group = 0 if self.group is None else self.group[series]
+        expected, variance, group = self._moments(mean, series, period)
         by_group = np.array([np.interp(level, LEVELS, each) for each in self.shape])
         at = np.clip(by_group, 1e-9, 1.0 - 1e-9)[group]
         if self.counted:
             return np.asarray(stats.nbinom.ppf(at, *_binomial(expected, variance)))
         shape = np.maximum(expected**2 / np.maximum(variance, 1e-12 * expected**2), 1e-3)
         return np.asarray(expected * special.gammaincinv(shape, at) / shape)
+
+    def reached(
+        self, value: Array, mean: Array, series: NDArray[np.intp], period: NDArray[np.intp]
+    ) -> Array:
+        """Chance that the demand of single periods is no more than a value."""
+        expected, variance, group = self._moments(mean, series, period)
+        if self.counted:
+            size, chance = _binomial(expected, variance)
+            at = special.betainc(size, np.floor(value + 1e-9) + 1.0, chance)
+        else:
+            shape = np.maximum(expected**2 / np.maximum(variance, 1e-12 * expected**2), 1e-3)
+            at = special.gammainc(shape, shape * value / expected)
+        found = np.empty(at.size)
+        for number, each in enumerate(self.shape):
+            rows = group == number
+            found[rows] = np.interp(at[rows], each, LEVELS)
+        return found
+
+    def _moments(
+        self, mean: Array, series: NDArray[np.intp], period: NDArray[np.intp]
+    ) -> tuple[Array, Array, NDArray[np.intp]]:
+        """Mean, variance and group of single periods."""
+        expected = np.maximum(mean, _LEAST_MEAN)
+        factor = self.factor[series] * self.growth[np.minimum(period, self.growth.size - 1)]
+        variance = factor * (self.linear * expected + self.quadratic * expected**2)
+        group = np.zeros(expected.size, np.intp) if self.group is None else self.group[series]
+        return expected, variance, group
 
     def draw(self, mean: ArrayLike, n_paths: int = 200, *, seed: int = 0) -> Array:
         """Draw paths of which so much is expected in each period.

@@ -65,6 +65,10 @@ class History:
     Attributes
     ----------
     demand : ndarray of shape (n_series, n_days)
+    level, similar : ndarray of shape (n_series, n_days + 1)
+        What each series and those similar to it usually sell, by how many days are known.
+    profile : ndarray of shape (n_days + 1, cycle)
+        Share of each weekday in what all series sell, by how many days are known; 1 is the mean.
     names_ : tuple of str
         Of the features, once rows have been asked for.
     categories_ : tuple of str
@@ -112,7 +116,7 @@ class History:
         if (state > self.panel.n_days).any():
             raise InvalidInput("gap must reach back into the panel, got a day that is too late.")
         state = np.maximum(state, 0)
-        level = self._level[series, state].astype(np.float64)
+        level = self.level[series, state].astype(np.float64)
         columns = self._past(series, day, gap, state, level)
         columns |= self._calendar(day)
         for name, values in self.panel.known.items():
@@ -161,7 +165,7 @@ class History:
         seen = ~np.isnan(values)
         sold, weekday = np.where(seen, values, 0.0), days % self.cycle
         late = seen & (days >= state - self.window)
-        pooled = self._usual[:, [state]].astype(np.float64)
+        pooled = self.similar[:, [state]].astype(np.float64)
         total, count = (sold * late).sum(axis=1, keepdims=True), late.sum(axis=1, keepdims=True)
         level = (total + pooled) / (count + 1.0)
         factor = _weekday_factors(sold, seen, level, weekday, self.cycle)
@@ -218,11 +222,11 @@ class History:
         longer = _over(self._total, 3 * self.window) + DRAWN * usual
         longer /= _over(self._count, 3 * self.window) + DRAWN
         level = (total + DRAWN * longer) / (count + DRAWN)
-        self._level = np.maximum(level, least).astype(np.float32)
-        self._usual = usual.astype(np.float32)
+        self.level = np.maximum(level, least).astype(np.float32)
+        self.similar = usual.astype(np.float32)
         self._longer = longer.astype(np.float32)
         if self.seasons:
-            self._by_series = self._total, self._count, np.where(count > 0, self._level, 0.0)
+            self._by_series = self._total, self._count, np.where(count > 0, self.level, 0.0)
             there = count > 0
             self._by_group = self._pooled(self._group, n_groups, there)
             self._by_all = self._pooled(np.zeros(self.panel.n_series, np.intp), 1, there)
@@ -233,7 +237,7 @@ class History:
         """Give sums, counts and mean levels of groups of series, in every state."""
         sums = [np.zeros((n_groups, there.shape[1])) for _ in range(4)]
         for found, values in zip(
-            sums, (self._total, self._count, np.where(there, self._level, 0.0), there), strict=True
+            sums, (self._total, self._count, np.where(there, self.level, 0.0), there), strict=True
         ):
             np.add.at(found, group, values)
         return sums[0], sums[1], np.nan_to_num(_share(sums[2], sums[3]))
@@ -243,7 +247,7 @@ class History:
         n_days, cycle = self.panel.n_days, self.cycle
         seen = ~np.isnan(self.demand)
         # the level of the last state is known; that of the day's own state is the fair unit
-        unit = self._level[:, :-1]
+        unit = self.level[:, :-1]
         seen &= self._count[:, :-1].sum(axis=0) > 0  # before anything was seen there is no unit
         relative = np.where(seen, self.demand / unit, 0.0)
         # in units sold, so that those who sell much say more
@@ -255,7 +259,7 @@ class History:
                 :, day, day % cycle
             ] + by_day[:, day] / SAME_DAYS
         little = 0.05 * np.maximum(sums[1].max(axis=1, keepdims=True), 1e-300)
-        self._profile = (sums[0] + little) / (sums[1] + little)
+        self.profile = (sums[0] + little) / (sums[1] + little)
 
     # --- Features.
 
@@ -284,7 +288,7 @@ class History:
         found["last same weekday"] = stacked[0]
         for back in (4, SAME_DAYS):
             found[f"mean of {back} same weekdays"] = _share(sums[back - 1], counts[back - 1])
-        usual_day = level * self._profile[state, day % cycle]
+        usual_day = level * self.profile[state, day % cycle]
         drawn = (sums[-1] + DRAWN * usual_day) / (counts[-1] + DRAWN)
         found["usual"] = drawn
         found["spread"] = np.sqrt(np.maximum(square - mean**2, 0.0))
@@ -294,7 +298,7 @@ class History:
             found[name] = found[name] / level
         if self.seasons:
             found |= self._years_ago(series, day, state)
-        found["weekday of all"] = self._profile[state, day % cycle]
+        found["weekday of all"] = self.profile[state, day % cycle]
         found["zeros"] = _share(_between(self._zeros, series, state, self.window), count)
         if self._hidden is not None and self._told is not None:
             told = _between(self._told, series, state, self.window)
@@ -304,7 +308,7 @@ class History:
         found["age"] = np.minimum(age, 13 * self.window)
         found["level"] = np.log(level)
         found["against similar"] = np.log(
-            level / np.maximum(self._usual[series, state], 1e-300 + _LEAST * level)
+            level / np.maximum(self.similar[series, state], 1e-300 + _LEAST * level)
         )
         found["trend of similar"] = self._group_trend[self._group[series], state]
         return found

@@ -368,7 +368,7 @@ class _MonitoredDays:
             # half of the days of a slow seller say little about its mean
             better = (median > 0) & (self.expected[place] >= 5.0)
             self.expected[place] = np.where(better, median, self.expected[place])
-            whole, self.may_be_less = plan.lot_ is not None, (plan.lot_ or 1.0) > 1.0
+            whole, self.may_be_less = bool(plan.lot_.any()), bool(plan.lot_.max() > 1.0)
         self.ties = np.zeros(panel.n_series)
         if whole and there.any():
             asked = np.maximum(np.where(np.isnan(asked), np.nanmean(mean), asked), 1e-3)

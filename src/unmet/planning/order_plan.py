@@ -1,7 +1,7 @@
 """From a sales history to orders: for the coming days, or to refill shelves.
 
-`OrderPlan` infers what the columns of a table are, compares candidate models on the last weeks,
-fits the cheapest on all of the history, and orders: for every series and coming day, or, with
+`OrderPlan` infers what the columns of a table are, learns what to expect of coming days and how
+demand spreads around it (`DemandForecast`), and orders: for every series and coming day, or, with
 supply rules, what each series needs now given what is there and on its way.
 """
 
@@ -24,29 +24,16 @@ from unmet.censoring.latent.stack import SelloutProfile
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import one_blas_thread
-from unmet.estimators.lots import ShiftCost, to_lots
-from unmet.evaluation.backtest import ModelChoice, by_volume, choose_model, score_decisions
 from unmet.inventory import SupplyRules, order_up_to, replenish
 from unmet.inventory.orders import MAX_REVIEWS, Replenishment
 from unmet.persistence import save
 from unmet.planning import replenishment
-from unmet.planning.candidates import (
-    CANDIDATES,
-    MAX_ROWS,
-    MEANS,
-    MIN_ROWS,
-    DemandForecast,
-    PanelModel,
-    TrainingSet,
-    decide_held_out,
-    labels_of,
-)
+from unmet.planning.candidates import CANDIDATES, DRIVERS, DemandForecast, TrainingSet
 from unmet.planning.candidates import drivers as drivers_of
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
 from unmet.planning.history import History
 from unmet.planning.stockouts import VIEWS, infer_stockouts
 from unmet.progress import Step, silent
-from unmet.rows import Rows
 from unmet.tables.dates import LENGTH, PERIODS
 from unmet.tables.forms import DUPLICATES, SalesTable, read_sales, refuse_senseless
 from unmet.tables.panel import (
@@ -65,7 +52,10 @@ if TYPE_CHECKING:
 
 SERVICE_LEVEL = 0.9
 """What is planned for where no cost is given: demand is met on nine days of ten."""
-ORDER_COLUMNS = ("order", "usual_sales", "hidden_demand", "safety", "based_on", "low", "high")
+ORDER_COLUMNS = (
+    *("order", "usual_sales", "hidden_demand", "safety", "based_on", "outside_data"),
+    *("low", "high"),
+)
 """Columns of a table of orders, after those of the series and the date; some of them where they are
 asked for."""
 
@@ -97,8 +87,9 @@ class OrderPlan(BaseEstimator):
         of a higher level of sales (`unmet.censoring.latent.stack.SelloutProfile`). A range is
         planned for by its middle, and the table of orders says what its ends would ask for.
     model : str or sequence of str, default="auto"
-        "seasonal", "linear", "distribution", "neural", "boosted" or "blend"; of several, or of all
-        with "auto", the one that costs least on days held out.
+        What demand is expected by: "seasonal", "smoothing", "linear", "distribution", "neural",
+        "boosted", or the mean of several. "auto" and "blend" are the mean of smoothing, the linear
+        model and boosted trees, without a member that surely makes it worse on days held out.
     country : str, default=None
         Code of a country whose public holidays are features, such as "DE"; needs the package
         ``holidays``.
@@ -127,7 +118,16 @@ class OrderPlan(BaseEstimator):
     overrides_ : Overrides or None
         What changing suggestions has cost or saved, where `fit` was given a log.
     choice_ : ModelChoice
-        Which candidate decides, and why.
+        What demand is expected by, and what each model cost on days held out.
+    members_ : tuple of PanelModel
+        Those whose mean is expected.
+    expected_ : ndarray of shape (n_series, n_periods)
+        Expected demand of the coming periods.
+    distribution_ : DemandDistribution
+        How demand spreads around it.
+    reached_ : float or None
+        Share of days held out on which orders at the same service level would have met demand.
+        Not with `supply`.
     targets_ : tuple of ndarray
         Series, day and gap of each order, as numbers of the panel. Not with `supply`.
     rate_ : RateRange or None
@@ -138,10 +138,6 @@ class OrderPlan(BaseEstimator):
         With `supply`: what is there and on its way.
     replenishment_ : Replenishment
         With `supply`: orders, and the stock that they lead to.
-    expected_ : ndarray of shape (n_series, n_periods)
-        With `supply`: expected demand of the coming periods.
-    distribution_ : DemandDistribution
-        With `supply`: how demand spreads around it.
 
     Examples
     --------
@@ -154,7 +150,7 @@ class OrderPlan(BaseEstimator):
     >>> plan.schema_.series, plan.schema_.sold_out
     (('dish',), 'sold_out')
     >>> plan.orders().columns
-    ['dish', 'date', 'order', 'usual_sales', 'hidden_demand', 'safety', 'based_on']
+    ['dish', 'date', 'order', 'usual_sales', 'hidden_demand', 'safety', 'based_on', 'outside_data']
     >>> plan.orders().height
     4
     >>> rules = SupplyRules(lead_time=2, holding=1, shortage=4)
@@ -210,10 +206,6 @@ class OrderPlan(BaseEstimator):
         ask(self._names)
         ask(read_rate, self.sellout_rate)
         if isinstance(self.supply, SupplyRules):
-            if self.model != "auto" and not set(self._names()) <= set(MEANS):
-                wrong.sentences.append(
-                    f"model must be of {', '.join(MEANS)} beside supply, got {self.model!r}."
-                )
             for name, default in (("lead_time", 0), ("lot", "auto"), ("sellout_rate", None)):
                 if getattr(self, name) != default:
                     where = "part of it" if hasattr(self.supply, name) else "told by flags"
@@ -370,9 +362,8 @@ class OrderPlan(BaseEstimator):
                 self.notes_ += tuple(said)
                 self._refill(ahead, tell)
             else:
-                tell(1, 5, "comparing models on the last weeks")
-                self.choice_ = self._choose()
-                self._decide(tell)
+                self._learn(tell)
+                self._decide()
         if log is not None:
             self._evaluate_overrides(log, rows)
         tell(5, 5, "done")
@@ -400,13 +391,11 @@ class OrderPlan(BaseEstimator):
             return False
         return abs(float(self.cost.underage) + float(self.cost.overage) - 1.0) > 1e-9
 
-    def at(self, choice: ModelChoice | None = None, **changed: Any) -> OrderPlan:
-        """Give the same plan for another cost or rate; what was learned is shared.
+    def at(self, **changed: Any) -> OrderPlan:
+        """Give the same plan for another cost or rate, without learning anything again.
 
         Parameters
         ----------
-        choice : ModelChoice, optional
-            Which candidate decides; by default the one that decided before. Not with `supply`.
         **changed
             `cost`, and without supply rules `sellout_rate`, as for the constructor.
 
@@ -432,7 +421,8 @@ class OrderPlan(BaseEstimator):
             other.supply = other.supply.replace(holding=None, shortage=None)
         other.cost_ = other.check()
         other.rate_ = read_rate(other.sellout_rate)
-        if other.rate_ is not None and self.inferred_:  # what a user says counts more
+        again = other.rate_ is not None and bool(self.inferred_)  # what a user says counts more
+        if again:
             other.panel_, other.inferred_ = replace(self.panel_, hidden=None, drawn=None), ""
             other._memo = {}
         if other.panel_.hidden is not None:
@@ -440,12 +430,12 @@ class OrderPlan(BaseEstimator):
         other.notes_ = (*other._notes_on_parameters(), *self._notes_on_table)
         other.overrides_ = None
         with one_blas_thread():
+            if again:
+                other._learn(silent)
             if other.supply is not None:
                 other._order()
             else:
-                if choice is not None:
-                    other.choice_ = choice
-                other._decide(silent)
+                other._decide()
         return other
 
     # --- Tables.
@@ -459,11 +449,13 @@ class OrderPlan(BaseEstimator):
             One row for each series and coming day: the columns of the series, the date, and
 
             - ``order``;
-            - ``usual_sales``: what is sold on half of such days;
+            - ``usual_sales``: what is expected to be sold;
             - ``hidden_demand``: what is asked for beyond that where it sells out;
             - ``safety``: what is added because running out costs more than a leftover (or taken
               away where it costs less), rounding included;
             - ``based_on``: "own history", "short history" or "similar series";
+            - ``outside_data``: why an order lies outside of what was ever observed ("above the
+              largest sales"); empty where it does not;
             - ``low`` and ``high``, with a range of sell-out rates: what its ends ask for.
 
             The order is the sum of usual sales, hidden demand and safety.
@@ -500,23 +492,13 @@ class OrderPlan(BaseEstimator):
         check_is_fitted(self, "n_rows_")
         asked = [Number(above=0, below=1)("levels", level) for level in levels]
         panel = self.panel_
-        found: list[Array] = []
-        with one_blas_thread():
-            if self.supply is None:
-                series, day, gap = self.targets_
-                history = self._training().history
-                for level in asked:
-                    cost = Newsvendor.at_level(self._sales_level(level))
-                    model = self._fit_model(self.choice_.model, True, cost)
-                    found.append(model.decide(history, series, day, gap))
-            else:
-                ahead, planned = self.expected_, np.flatnonzero(panel.planned)
-                series = np.repeat(planned, ahead.shape[1])
-                day = panel.n_days + np.tile(np.arange(ahead.shape[1]), planned.size)
-                mean = ahead[planned].ravel()
-                for level in asked:
-                    values = self.distribution_.quantile(mean, series, level)
-                    found.append(np.where(mean > 0, values, 0.0))
+        if self.supply is None:
+            series, day, _ = self.targets_
+        else:
+            planned, ahead = np.flatnonzero(panel.planned), self.expected_.shape[1]
+            series = np.repeat(planned, ahead)
+            day = panel.n_days + np.tile(np.arange(ahead), planned.size)
+        found = [self._quantile(series, day, level) for level in asked]
         rising = np.sort(np.stack(found), axis=0)[np.argsort(np.argsort(asked))]
         columns = {self.schema_.date: pl.Series(panel.date(day)).cast(pl.Date)}
         for level, values in zip(asked, rising, strict=True):
@@ -635,8 +617,8 @@ class OrderPlan(BaseEstimator):
             `unmet.planning.candidates.DRIVERS`: what the series usually sells, and what recent
             sales, the weekday, the season, what is known beforehand (prices, promotions), similar
             series and all else add or take away. For trees these are SHAP values, for the linear
-            model coefficients times the distance from the mean; the same weekdays before and the
-            distribution cannot be taken apart so.
+            model coefficients times the distance from the mean, for smoothing level and weekday;
+            networks and distributions cannot be taken apart so.
 
         Returns
         -------
@@ -665,7 +647,12 @@ class OrderPlan(BaseEstimator):
         if drivers:
             series, day, gap = (each[place] for each in self.targets_)
             with one_blas_thread():
-                apart = drivers_of(self._median, self._history(self.panel_), series, day, gap)
+                history = self._history(self.panel_, self.demand_)
+                each = [drivers_of(m, history, series, day, gap) for m in self.members_]
+            apart = {name: np.mean([one[name] for one in each], axis=0) for name in DRIVERS}
+            # of what is expected, usual sales are those without what is hidden
+            share = found["usual_sales"].to_numpy() / np.maximum(sum(apart.values()), 1e-300)
+            apart = {name: share * values for name, values in apart.items()}
             columns = [pl.Series(name, np.round(values, 4)) for name, values in apart.items()]
             found = pl.DataFrame([*found.select(names), *columns, *found.drop(names)])
         return like_table(found, self._kind)
@@ -704,18 +691,16 @@ class OrderPlan(BaseEstimator):
 
     # --- Learning.
 
-    def _names(self) -> tuple[str, ...]:
-        """Candidates that may decide."""
-        if self.model == "auto":
-            return CANDIDATES
+    def _names(self) -> str | tuple[str, ...]:
+        """Models that may decide."""
         listed = (self.model,) if isinstance(self.model, str) else tuple(self.model)
-        wrong = [name for name in listed if name not in CANDIDATES]
-        if wrong or not listed:
+        wrong = [name for name in listed if name not in (*CANDIDATES, "auto")]
+        if wrong or not listed or (len(listed) > 1 and {"auto", "blend"} & set(listed)):
             known = ", ".join(map(repr, CANDIDATES))
             raise InvalidInput(
                 f"model must be 'auto', one of {known}, or several of these, got {self.model!r}."
             )
-        return listed
+        return listed[0] if len(listed) == 1 else listed
 
     def _notes_on_parameters(self) -> list[str]:
         said, unit = [], self._unit
@@ -745,57 +730,56 @@ class OrderPlan(BaseEstimator):
         return said
 
     @property
-    def _simple(self) -> str:
-        alike = {"day": " and weekdays", "month": " and months"}.get(self.panel_.unit, "")
-        return f"Orders follow the level{alike} of each series, shrunk to those of all"
-
-    @property
     def _unit(self) -> str:
         return f"{self.panel_.unit}s"
 
     @property
-    def lot_(self) -> float | None:
-        """Size of a lot."""
-        if self.lot != "auto":
-            return None if self.lot is None else float(self.lot)
-        return 1.0 if self.panel_.counted else None
+    def lot_(self) -> Array:
+        """Size of a lot of each series; 0 where any quantity can be ordered."""
+        n_series = self.panel_.n_series
+        if self.lot == "auto":
+            return self.panel_.whole.astype(np.float64)
+        return np.full(n_series, 0.0 if self.lot is None else float(self.lot))
 
-    def _history(self, panel: Panel) -> History:
-        return History(panel, seasons=self.panel_.tells_seasons, country=self.country)
+    def _history(self, panel: Panel, demand: Array | None = None) -> History:
+        return History(panel, demand, seasons=panel.tells_seasons, country=self.country)
 
-    def _training(self, impute: bool = True, until: int | None = None) -> TrainingSet:
-        """Rows to learn from: of the whole panel, made once, or of its first days."""
-        key = "training", impute
-        if key in self._memo and until is None:
-            made: TrainingSet = self._memo[key]
-            return made
-        # a month is seen from several months before: more views of it hardly tell more
-        panel = self.panel_
-        most = MAX_ROWS if until is None and panel.unit == "day" else 200_000
-        found = TrainingSet(
-            panel if until is None else panel.until(until),
-            self.horizon,
-            self.lead_time,
-            impute=impute,
-            seasons=panel.tells_seasons,
+    def _forecast(self, n_periods: int, lead_time: int = 0) -> DemandForecast:
+        return DemandForecast(
+            n_periods,
+            self._names(),
+            lead_time=lead_time,
+            seasons=self.panel_.tells_seasons,
             country=self.country,
             seed=self.random_state,
-            most_rows=most,
+            n_jobs=self.n_jobs,
         )
-        if until is None:
-            self._memo[key] = found
-        return found
 
-    def _fit_model(self, name: str, impute: bool, cost: Newsvendor) -> PanelModel:
-        """Fit a candidate to the whole panel, or take what was fitted at the same level before."""
-        any_level = name in ("seasonal", "distribution")
-        key = name, impute, None if any_level else round(float(cost.level), 9)
-        if key not in self._memo:
-            model = PanelModel(name, cost, self.random_state, self.n_jobs)
-            self._memo[key] = model.fit(self._training(impute))
-        found: PanelModel = copy(self._memo[key])
-        found.cost = cost
-        return found
+    def _training(self) -> TrainingSet:
+        """Rows to learn from; a plan that was loaded makes them when they are needed."""
+        if "training" not in self._memo:
+            forecast = self._forecast(*self._reach)
+            self._memo["training"] = forecast.training(self.panel_)
+        made: TrainingSet = self._memo["training"]
+        return made
+
+    def _keep(self, forecast: DemandForecast) -> None:
+        """Keep what was learned."""
+        self._reach = forecast.n_periods, forecast.lead_time
+        self.choice_, self.members_ = forecast.choice_, forecast.members_
+        self.distribution_, self.expected_ = forecast.distribution_, forecast.expected()
+        training = self._memo["training"] = forecast.training_
+        self._imputed = training.demand[self.panel_.imputed] if training.imputed else None
+        self._sold_share = training.sold_share
+
+    def _learn(self, tell: Step) -> None:
+        """Learn what to expect of the days that orders are for."""
+        tell(2, 5, "learning what to expect")
+        forecast = self._forecast(self.horizon, self.lead_time)
+        forecast.fit(self.panel_, self._sales_cost)
+        self._memo["forecast"] = forecast
+        tell(4, 5, "deciding")
+        self._keep(forecast)
 
     def _sales_level(self, level: float, rate: float | None = None) -> float:
         """Level of sales at which demand has its quantile at a level, by the sell-out rate."""
@@ -813,156 +797,62 @@ class OrderPlan(BaseEstimator):
             return self.cost_
         return Newsvendor.at_level(self._sales_level(float(self.cost_.level)))
 
-    def _held_out(self) -> tuple[int, int]:
-        """Blocks of days that can be held out, and how many days are before them.
-
-        Four to twelve blocks of the horizon, as many as 1,000 rows need, of at most 40% of the
-        days; 21 days are left to learn from.
-        """
-        panel = self.panel_
-        wanted = min(max(-(-1000 // (panel.n_series * self.horizon)), 4), 12)
-        n_blocks = min(wanted, int(0.4 * panel.n_days) // self.horizon)
-        start = panel.n_days - n_blocks * self.horizon - self.lead_time
-        while n_blocks > 0 and start < 21:
-            n_blocks, start = n_blocks - 1, start + self.horizon
-        return n_blocks, start
-
-    def _short(self) -> ModelChoice | None:
-        """Take the simplest model of a past that is too short to compare any; None if it is not."""
-        panel, unit = self.panel_, self._unit
-        seen = int((~np.isnan(panel.observed)).sum())
-        if seen < 2 * MIN_ROWS:
-            return ModelChoice("seasonal", f"{self._simple}: {seen} {unit} are too few to compare.")
-        if self._held_out()[0] < 1:
-            why = f"{panel.n_days} {unit} are too few to hold some out and compare."
-            return ModelChoice("seasonal", f"{self._simple}: {why}")
-        return None
-
-    def _choose(self) -> ModelChoice:
-        """Compare candidates on the last blocks of days; each learns from what was before all."""
-        names, panel, unit = self._names(), self.panel_, self._unit
-        if len(names) == 1:
-            return ModelChoice(
-                names[0], f"Orders follow {labels_of(panel.unit)[names[0]]}, as asked."
-            )
-        if (short := self._short()) is not None:
-            return short
-        n_blocks, start = self._held_out()
-        training = self._training(until=start)
-        if training.n_rows < MIN_ROWS:
-            return ModelChoice("seasonal", f"{self._simple}: the past is short.")
-        # states look back only, so that one history serves all blocks
-        history, _ = training.continued(panel)
-        blocks = [self._targets(start + block * self.horizon) for block in range(n_blocks)]
-        series, day, gap = (np.concatenate(each) for each in zip(*blocks, strict=True))
-        kept = ~np.isnan(panel.observed[series, day])
-        series, day, gap = series[kept], day[kept], gap[kept]
-        if not series.size:
-            return ModelChoice("seasonal", f"{self._simple}: the last {unit} are empty.")
-        cost, where = self._sales_cost, (series, day, gap)
-        orders, left_out = decide_held_out(names, cost, training, history, where, self.n_jobs)
-        observed, flags, level = panel.observed[series, day], None, training.usual_orders(series)
-        if panel.drawn is not None:  # evaluated on what the hours say was asked for
-            n_draws, level = panel.drawn.shape[0], None
-            observed, series = panel.drawn[:, series, day].ravel(), np.tile(series, n_draws)
-            flags = np.zeros(observed.size)
-            orders = {name: np.tile(each, n_draws) for name, each in orders.items()}
-        elif panel.hidden is not None:
-            # orders of the past followed habits of each series: what it sold when it sold out
-            flags = panel.hidden[series, day]
-        score, adjusted = score_decisions(
-            self.cost_, orders, observed, flags, series=series, level=level, sales_cost=cost
-        )
-        with np.errstate(invalid="ignore"):
-            volume = np.nansum(panel.observed, axis=1) / (~np.isnan(panel.observed)).sum(axis=1)
-        n_days = n_blocks * self.horizon
-        return choose_model(
-            score.cost,
-            labels_of(panel.unit),
-            f"on the last {n_days} {unit}, which it had not seen",
-            groups=by_volume(score, volume, series),
-            n_rows=score.n_known,
-            n_days=n_days,
-            censoring_adjusted=adjusted or panel.drawn is not None,
-            left_out=tuple(left_out),
-        )
-
-    def _targets(self, known: int) -> tuple[Places, Places, Places]:
-        """Series, days and gaps of one block, decided when so many days were known."""
-        first, n_series = known + self.lead_time, self.panel_.n_series
-        series = np.repeat(np.arange(n_series), self.horizon)
-        day = np.tile(np.arange(first, first + self.horizon), n_series)
-        return series, day, day - known + 1
-
     # --- Orders of the coming days.
 
-    def _decide(self, tell: Step) -> None:
-        """Fit the chosen candidate, and make the table of orders."""
-        import polars as pl
-
-        name, panel = self.choice_.model, self.panel_
-        tell(2, 5, f"learning {labels_of(panel.unit)[name]}")
-        training = self._training()
-        impute = training.imputed
-        self._imputed: Array | None = training.demand[panel.imputed] if impute else None
-        self.model_ = self._fit_model(name, True, self._sales_cost)
-        tell(3, 5, "taking orders apart")
-        middle = Newsvendor.at_level(0.5)
-        self._median = self._fit_model(name, not impute, middle)
-        tell(4, 5, "deciding")
-        series, day, gap = self._targets(panel.n_days)
+    def _coming(self) -> tuple[Places, Places, Places]:
+        """Series, days and gaps that orders are for."""
+        panel = self.panel_
+        series = np.repeat(np.arange(panel.n_series), self.horizon)
+        first = panel.n_days + self.lead_time
+        day = np.tile(np.arange(first, first + self.horizon), panel.n_series)
         open_days = panel.is_open(series, day)
         if not open_days.all():
             self.notes_ += ("Days on which nothing is ever sold have no orders.",)
         kept = open_days & panel.planned[series]
-        series, day, gap = series[kept], day[kept], gap[kept]
-        self.targets_ = series, day, gap
-        if not series.size:
+        if not kept.any():
             raise InvalidInput(
                 "table must have series that are still sold, got none with a row in the last four "
                 "weeks."
             )
-        asked = training.history, series, day, gap
-        decided = self.model_.decide(*asked)
-        as_sold = self._training(not impute).history
-        usual = self._median.decide(as_sold, series, day, gap)
-        hidden = np.zeros(decided.size)
-        ends: list[Array] = []
-        if impute:
-            whole = self._fit_model(name, True, middle).decide(*asked)
-            hidden = np.maximum(whole - usual, 0.0)
-        elif self.rate_ is not None:
-            levels = [self._sales_level(0.5)]
+        return series[kept], day[kept], day[kept] - panel.n_days + 1
+
+    def _of_rows(self, series: Places, day: Places) -> tuple[Array, Places, Places]:
+        """Give what is expected of days, their series, and how many periods ahead they are."""
+        ahead = day - self.panel_.n_days - self._reach[1]
+        return self.expected_[series, ahead], series, ahead
+
+    def _quantile(self, series: Places, day: Places, level: float, **rate: float) -> Array:
+        """Quantile of the demand of coming days."""
+        rows = self._of_rows(series, day)
+        found = self.distribution_.quantile(*rows, self._sales_level(level, **rate))
+        return np.where(rows[0] > 0, found, 0.0)
+
+    def _decide(self) -> None:
+        """Make the table of orders."""
+        import polars as pl
+
+        panel, level = self.panel_, float(self.cost_.level)
+        self.targets_ = series, day, _ = self._coming()
+        expected = self._of_rows(series, day)[0]
+        decided = self._quantile(series, day, level)
+        usual, ends = expected * self._sold_share[series], list[Array]()
+        hidden = expected - usual
+        if self.rate_ is not None:
+            without = self.distribution_.quantile(*self._of_rows(series, day), 0.5)
+            hidden = np.maximum(self._quantile(series, day, 0.5) - without, 0.0)
             if self.rate_.low < self.rate_.high:
-                rates, level = (self.rate_.low, self.rate_.high), float(self.cost_.level)
-                levels += [self._sales_level(level, each) for each in rates]
-            costs = [Newsvendor.at_level(level) for level in levels]
-            whole, *ends = (self._fit_model(name, True, cost).decide(*asked) for cost in costs)
-            hidden = np.maximum(whole - usual, 0.0)
-        simpler = "take a simpler model (model='seasonal')"
-        simpler = f"give more {self._unit}" if name == "seasonal" else simpler
-        for expected in () if self._force else (decided, usual + hidden):
-            refuse_absurd(panel, series, expected, simpler)
-        order = self._lots(decided, training)
+                rates = (self.rate_.low, self.rate_.high)
+                ends = [self._quantile(series, day, level, rate=each) for each in rates]
+        if not self._force:
+            simple = self.choice_.model == "seasonal"
+            advice = f"give more {self._unit}" if simple else "take model='seasonal'"
+            refuse_absurd(panel, series, decided, advice)
+        order = self._in_lots(series, day, decided)
         if panel.hidden is None and self.rate_ is None:
-            # what a rate of 30% would ask for: by the quantiles of the same weekdays, at no cost
-            level = float(self.cost_.level)
-            now, then = (
-                self._fit_model("seasonal", True, Newsvendor.at_level(each)).decide(*asked).sum()
-                for each in (level, self._sales_level(level, 0.3))
-            )
-            more = float(order.sum()) * max(float(then / now), 1.0) if now > 0 else 0.0
-            # of eight same weekdays, every quantile above 7/8 is the largest: no rate moves it
-            would = (
-                f": orders are {order.sum():,.0f} in all, and would be about {more:,.0f} if 30% of "
-                f"the {self._unit} had sold out"
-            )
-            self.notes_ = (
-                f"Nothing tells which {self._unit} sold out, nor do the sales themselves, so they "
-                f"are taken for demand{would if more > order.sum() else ''}; if you know about how "
-                "often you do, say so (sellout_rate=), such as .2.",
-                *self.notes_,
-            )
+            self.notes_ = (self._if_sold_out(series, day, order), *self.notes_)
+        forecast = self._memo.get("forecast")
+        if forecast is not None:
+            self.reached_ = forecast.reached(self._sales_level(level))
         seen = (~np.isnan(panel.observed)).sum(axis=1)
         based_on = np.where(
             seen >= max(28 // LENGTH[panel.period], 4), "own history", "short history"
@@ -972,6 +862,7 @@ class OrderPlan(BaseEstimator):
         if new:
             are = "series is" if new == 1 else "series are"
             self.notes_ += (f"{new:,} {are} new: orders are based on similar series.",)
+        outside = (order > panel.largest[series]) & (seen[series] > 0)
         usual, hidden = np.round(usual, 2), np.round(hidden, 2)
         whole_units = bool((order == np.round(order)).all())
         units = pl.Int64 if whole_units else pl.Float64
@@ -983,6 +874,7 @@ class OrderPlan(BaseEstimator):
                 "hidden_demand": hidden,
                 "safety": np.round(order - usual - hidden, 4),
                 "based_on": based_on[series],
+                "outside_data": pl.Series(np.where(outside, "above the largest sales", "")),
             }
         )
         if ends:
@@ -993,31 +885,39 @@ class OrderPlan(BaseEstimator):
             )
         self._orders = self._keyed(made, series)
 
-    def _lots(self, decided: Array, training: TrainingSet) -> Array:
-        """Round to lots the cheaper way, which differs between slow and fast sellers."""
-        step = self.lot_
-        if step is None:
-            return np.maximum(decided, 0.0)
-        if not training.n_rows:
-            nearest = np.ceil(np.round(decided / step, 6) - 0.5) * step
-            return np.maximum(nearest, 0.0)
-        some = np.sort(np.random.default_rng(self.random_state).permutation(training.n_rows)[:6000])
-        level = training.level[some]
-        truth = training.value[some] * level
-        first = np.minimum(self.lead_time + 1, training.day[some])
-        learned = self.model_.decide(
-            training.history, training.series[some], training.day[some], first
+    def _if_sold_out(self, series: Places, day: Places, order: Array) -> str:
+        """Say what orders would be if 30% of the days had sold out."""
+        level = float(self.cost_.level)
+        now, then = (self._quantile(series, day, level, rate=each).sum() for each in (0.0, 0.3))
+        more = float(order.sum()) * float(then / now) if now > 0 else 0.0
+        would = (
+            f": orders are {order.sum():,.0f} in all, and would be about {more:,.0f} if 30% of "
+            f"the {self._unit} had sold out"
         )
-        cuts = np.quantile(level, [1 / 3, 2 / 3])
-        own = np.searchsorted(cuts, decided)
-        order = np.empty(decided.size)
-        for third in range(3):
-            rows = np.searchsorted(cuts, level) == third
-            rows = rows if rows.sum() >= MIN_ROWS else np.ones(some.size, dtype=np.bool_)
-            nothing = np.empty((int(rows.sum()), 0))
-            shifts = ShiftCost.at(Rows(nothing, truth[rows], self._sales_cost), learned[rows])
-            asked = own == third
-            order[asked] = to_lots(decided[asked], shifts, step, 0, None)
+        return (
+            f"Nothing tells which {self._unit} sold out, nor do the sales themselves, so they "
+            f"are taken for demand{would if more > order.sum() else ''}; if you know about how "
+            "often you do, say so (sellout_rate=), such as .2."
+        )
+
+    def _in_lots(self, series: Places, day: Places, decided: Array) -> Array:
+        """Round to lots the cheaper way, by the distribution of each order's demand.
+
+        One more lot on top of x saves as long as the chance that demand is no more than x, taken
+        over the lot, is below the level.
+        """
+        lot = self.lot_[series]
+        level = self._sales_level(float(self.cost_.level))
+        order = np.maximum(decided, 0.0)
+        rows = np.flatnonzero(lot > 0)
+        size = lot[rows]
+        down = np.floor(order[rows] / size + 1e-9) * size
+        mean, who, ahead = self._of_rows(series[rows], day[rows])
+        reached = np.zeros(rows.size)
+        steps = (np.arange(8) + 0.5) / 8.0
+        for step in steps:
+            reached += self.distribution_.reached(down + step * size, mean, who, ahead) / 8.0
+        order[rows] = np.where((reached < level) & (order[rows] > down), down + size, down)
         return order
 
     # --- Orders that refill shelves.
@@ -1026,18 +926,8 @@ class OrderPlan(BaseEstimator):
         """Learn what demand to expect, draw paths of it, and order."""
         panel = self.panel_
         tell(1, 5, "learning what to expect")
-        forecast = DemandForecast(
-            ahead,
-            MEANS if self.model == "auto" else self._names(),
-            seasons=panel.tells_seasons,
-            country=self.country,
-            seed=self.random_state,
-            n_jobs=self.n_jobs,
-        ).fit(panel)
-        self.choice_, self.distribution_ = forecast.choice_, forecast.distribution_
-        self.expected_ = expected = forecast.expected()
-        training = self._memo["training", True] = forecast.training_
-        self._imputed = training.demand[panel.imputed] if training.imputed else None
+        self._keep(self._forecast(ahead).fit(panel))
+        expected = self.expected_
         covers = self.rules_.whole("lead_time", panel.n_series) + self.rules_.whole(
             "review", panel.n_series
         )
@@ -1077,7 +967,7 @@ class OrderPlan(BaseEstimator):
         if not self.supply.costs_given:
             rules = rules.replace(shortage=self.cost_.underage, holding=self.cost_.overage)
         if rules.auto_lot:
-            rules = rules.replace(lot=self.lot_)
+            rules = rules.replace(lot=1.0 if self.panel_.counted else None)
         self.rules_ = rules
         shortage, holding = (rules.rows(name, n_series) for name in ("shortage", "holding"))
         level = np.clip(np.median(shortage / (shortage + holding)), 0.01, 0.999)

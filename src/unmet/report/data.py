@@ -209,7 +209,10 @@ def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
     panel, schema, orders, unit = plan.panel_, plan.schema_, plan.order_table_, _unit(plan)
     # a column of the table may have the name of one that a report gives a meaning
     safe = {name: f"{name} (column)" for name in schema.series if name in ("decision", "ignoring")}
-    shown = orders.rename(safe | {"order": "decision", **PARTS, "based_on": "based on"})
+    shown = orders.rename(
+        safe
+        | {"order": "decision", **PARTS, "based_on": "based on", "outside_data": "outside data"}
+    )
     aim, planned = _aim(plan), np.unique(plan.targets_[0])
     total = np.bincount(plan.targets_[0], orders["order"].to_numpy(), panel.n_series)
     if planned.size > most:  # totals of all of them must find room as well
@@ -225,7 +228,7 @@ def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
             "orders": f"for {plan.horizon} {unit}s"
             + (f", decided {plan.lead_time} before the first" if plan.lead_time else ""),
             "aim": aim,
-            "models": labels_of(panel.unit)[plan.choice_.model],
+            "models": labels_of(panel.unit, plan.choice_.members)[plan.choice_.model],
         },
         "notes": list(plan.choice_.left_out),
         "series": tuple(safe.get(name, name) for name in schema.series),
@@ -236,6 +239,8 @@ def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
         if {"low", "high"} <= set(orders.columns)
         else None,
         "whole": _together(plan, planned),
+        "reached": plan.reached_,
+        "outside": int((orders["outside_data"] != "").sum()),
         "sold_out": None if panel.hidden is None else float(np.nanmean(panel.hidden)),
         "rate": None if plan.rate_ is None else (plan.rate_.low, plan.rate_.high),
         "aim": aim,
@@ -370,7 +375,7 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
             "unmet demand": f"is {supply.unmet}",
             **({} if supply.lasting else {"shelf life": _said(supply.shelf_life, unit)}),
             "aim": aim,
-            "expected demand": labels_of(unit)[model],
+            "expected demand": labels_of(unit, plan.choice_.members)[model],
         },
         "history": histories(plan, np.sort(places[:most]), _MAX_DAYS if few else 45),
         "ahead": _ahead(plan, shown.head(most), places[:most]),

@@ -33,7 +33,7 @@ from unmet.censoring.text import (
 from unmet.errors import InvalidInput
 from unmet.files import write_text
 from unmet.planning import DecisionPlan, OrderPlan
-from unmet.planning.candidates import LABELS, labels_of
+from unmet.planning.candidates import labels_of
 from unmet.report import sentences, tables
 from unmet.report.data import PARTS, report_data
 from unmet.report.sentences import amount, money
@@ -431,7 +431,7 @@ def _orders(data: Mapping[str, Any]) -> dict[str, Any]:
         "folded": _item_section(items, labels),
         "n_items": len(items),
         "cost_figure": _model_bars(data, finding, "the same weekdays before"),
-        "cost_table": cost_table(choice),
+        "cost_table": cost_table(choice, data["unit"]),
     }
 
 
@@ -442,7 +442,7 @@ def order_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
     total = float(data["decisions"]["decision"].sum())
     cards: list[tuple[str, ...]] = [
         ("to order in all", amount(total), f"{number(total / max(days, 1), 4)} a {unit}"),
-        ("usual sales", amount(parts["usual sales"]), f"what is sold on half of such {unit}s"),
+        ("usual sales", amount(parts["usual sales"]), f"what such {unit}s are expected to sell"),
     ]
     if parts["hidden demand"]:
         said = "asked for beyond that where it sells out"
@@ -455,6 +455,14 @@ def order_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
     )
     if data["ends"] is not None:
         cards.append(("if the sell-out rate is another", " to ".join(amounts(data["ends"]))))
+    if data["reached"] is not None:
+        cards.append(
+            (
+                "service level",
+                percent(data["reached"]),
+                f"of {unit}s held out were met by orders at {percent(data['level'])}",
+            )
+        )
     usual, best = choice.cost.get("seasonal", 0.0), choice.cost.get(choice.model, 0.0)
     if choice.model != "seasonal" and usual > 0:
         gain = money((usual - best) * data["decisions"].height, data["currency"])
@@ -483,6 +491,7 @@ def _totals_table(totals: Any) -> dict[str, Any]:
 def _model_bars(data: Mapping[str, Any], finding: str, usual: str) -> dict[str, Any] | None:
     """Draw what each model cost or missed on days held out; None where one was not compared."""
     choice, bars = data["choice"], []
+    labels = labels_of(data["unit"], choice.members)
     first = choice.cost.get("seasonal")
     for name, cost in sorted(choice.cost.items(), key=lambda each: each[1]):
         is_money = data["evaluated"] and data["kind"] == "orders"
@@ -490,23 +499,22 @@ def _model_bars(data: Mapping[str, Any], finding: str, usual: str) -> dict[str, 
         if first and name != "seasonal":
             share = cost / first - 1.0
             said.append(f"{percent(abs(share))} {'less' if share < 0 else 'more'}")
-        label = f"{capital(LABELS[name])}: {', '.join(said)}".removesuffix(": ")
+        label = f"{capital(labels[name])}: {', '.join(said)}".removesuffix(": ")
         bars.append({"name": label, "value": cost, "ours": name == choice.model})
     how = f"Less and more are against {usual}." if first else ""
     x = "cost" if data["kind"] == "orders" else "missed"
     return _figure(charts.bars(bars, x=x), finding, how) if len(bars) > 1 else None
 
 
-def cost_table(choice: Any) -> tables.Columns:
-    """Costs of all candidates for slow and fast sellers."""
-    names = sorted(choice.cost, key=choice.cost.__getitem__)
+def cost_table(choice: Any, unit: str) -> tables.Columns:
+    """Costs of all candidates on periods held out."""
+    names, labels = (
+        sorted(choice.cost, key=choice.cost.__getitem__),
+        labels_of(unit, choice.members),
+    )
     return [
-        ("model", [capital(LABELS[name]) for name in names], False),
-        ("all", [number(choice.cost[name], 4) for name in names], True),
-        *(
-            (f"{group} sellers", [number(costs[name], 4) for name in names], True)
-            for group, costs in choice.groups.items()
-        ),
+        ("model", [capital(labels[name]) for name in names], False),
+        ("cost", [number(choice.cost[name], 4) for name in names], True),
     ]
 
 
@@ -559,7 +567,7 @@ def _replenishment(data: Mapping[str, Any]) -> dict[str, Any]:
                 chance_chart,
             ],
         ),
-        "model": LABELS[data["choice"].model],
+        "model": labels_of(unit, data["choice"].members)[data["choice"].model],
         "cost_figure": _model_bars(data, finding, "what is usual"),
     }
 

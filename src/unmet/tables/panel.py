@@ -150,10 +150,21 @@ class Panel:
         return np.asarray(self.hidden > 0)
 
     @property
+    def whole(self) -> NDArray[np.bool_]:
+        """Whether all sales of each series are whole numbers; of a new one, whether all are."""
+        seen = ~np.isnan(self.observed)
+        found = (~seen | (self.observed == np.round(self.observed))).all(axis=1)
+        return np.asarray(np.where(seen.any(axis=1), found, found.all()))
+
+    @property
     def counted(self) -> bool:
         """Whether all sales are whole numbers."""
-        seen = self.observed[~np.isnan(self.observed)]
-        return bool((seen == np.round(seen)).all())
+        return bool(self.whole.all())
+
+    @property
+    def largest(self) -> Array:
+        """Largest sales of each series; 0 where it has none."""
+        return np.asarray(np.nan_to_num(self.observed).max(axis=1, initial=0.0))
 
     @property
     def tells_seasons(self) -> bool:

@@ -88,7 +88,8 @@ def solve_least_squares(
         matrix = matrix + weighted_gram(standard.design(features[part]), weight[part])
     solve = factorise(matrix)
     theta, level = np.zeros(len(matrix)), float(weight @ target) if fit_intercept else 0.0
-    varied = float(weight @ (target - level) ** 2)
+    # a constant target leaves rounding only
+    varied = max(float(weight @ (target - level) ** 2), 1e-16 * float(weight @ target**2))
 
     def evaluate(coefficients: Array, intercept: float) -> tuple[Array, float]:
         residual = features @ coefficients + intercept - target
