@@ -1,5 +1,7 @@
 """A censored target is brought near the truth; one that is not censored is left alone."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,9 +9,10 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from unmet import LatentBand
+from unmet import LatentBand, OrderPlan
+from unmet.cli.main import run
 from unmet.errors import InvalidInput
-from unmet.planning import uncensor
+from unmet.planning import Schema, uncensor
 
 N = 420
 NORMAL = LatentBand(families="normal", order_rule=None, random_state=0)
@@ -132,3 +135,61 @@ def test_the_same_kind_of_table_comes_back(kind):
 def test_one_sentence_each(change, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         uncensor(**{"frame": _panel(), "rule": NORMAL, **change})
+
+
+# --- The corrected history of a table, without ordering.
+
+
+def flagged(n_days=120, seed=0):
+    generator = np.random.default_rng(seed)
+    demand = generator.poisson(20, (6, n_days)).astype(float)
+    stock = np.full_like(demand, 21.0)
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(day) for day in range(n_days)]
+    frame = pl.DataFrame(
+        {
+            "unique_id": np.repeat([f"item {place}" for place in range(6)], n_days),
+            "ds": days * 6,
+            "y": np.minimum(demand, stock).ravel(),
+            "sold_out": (demand >= stock).ravel(),
+        }
+    )
+    return frame, demand
+
+
+def test_a_corrected_history_is_nearer_to_demand_than_sales():
+    frame, demand = flagged()
+    found = OrderPlan().correct(frame)
+    assert found.columns == [
+        *("unique_id", "ds", "y_observed", "stockout", "y", "low", "high", "why")
+    ]
+    sold, asked, flag = found["y_observed"], found["y"], frame["sold_out"]
+    assert (asked.filter(~flag) == sold.filter(~flag)).all()
+    assert abs(asked.mean() - demand.mean()) < 0.3 * abs(sold.mean() - demand.mean())
+    asked_for = pl.Series(demand.ravel())
+    inside = (found["low"] <= asked_for) & (asked_for <= found["high"])
+    assert inside.filter(flag).tail(-200).mean() > 0.6
+    assert set(found["why"]) == {"all demand was seen", "sold out: column sold_out"}
+
+
+def test_the_same_history_comes_from_a_plan_and_from_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame, _ = flagged(60)
+    frame.write_csv("sales.csv")
+    assert run(["uncensor", "sales.csv"]) == 0
+    words = ["--model", "seasonal", "--demand-output", "again.csv", "--quantiles", ".2,.9"]
+    assert run(["plan", "sales.csv", *words]) == 0
+    demand, again = pl.read_csv("demand.csv"), pl.read_csv("again.csv")
+    assert demand.equals(again)
+    orders = pl.read_csv("orders.csv")
+    assert (orders["demand_q0.2"] <= orders["demand_q0.9"]).all()
+    assert (orders["demand_q0.9"] == orders["order"]).all()
+
+
+def test_where_nothing_tells_sales_are_demand(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame, _ = flagged(60)
+    found = OrderPlan(schema=Schema(sold_out="")).correct(frame.drop("sold_out").head(60))
+    assert (found["y"] == found["y_observed"]).all()
+    assert set(found["why"]) == {"unknown"}
+    assert run(["plan", "sales.csv", "--quantiles", ".2,1"]) == 2
+    assert "--quantiles must be numbers above 0 and below 1" in capsys.readouterr().err

@@ -55,6 +55,7 @@ add_command(commands.demo, _EXAMPLES["demo"], rich_help_panel="Begin here")
 for command in (
     takes_words(orders.plan, orders.PLAN),
     takes_words(orders.replenish, orders.REPLENISH),
+    takes_words(orders.uncensor, orders.UNCENSOR),
     takes_words(orders.monitor, orders.MONITOR),
     takes_words(orders.hours, orders.TILL),
     # a diagnosis needs no costs: without them, too little costs as much as too much

@@ -153,6 +153,20 @@ def rates(text: str) -> float | tuple[float, float]:
     return found
 
 
+def levels(given: list[str] | None) -> list[float]:
+    """Read levels of quantiles."""
+    try:
+        found = [float(each) for each in names(given)] if given else []
+    except ValueError:
+        found = [0.0]
+    if any(not 0 < each < 1 for each in found):
+        raise InvalidInput(
+            f"--quantiles must be numbers above 0 and below 1, such as .1,.5,.9, got "
+            f"{','.join(given or [])!r}."
+        )
+    return found
+
+
 def models(text: str) -> str | tuple[str, ...]:
     """Read the name of a model, or several to compare."""
     listed = tuple(each.strip() for each in text.split(","))

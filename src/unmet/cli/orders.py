@@ -19,6 +19,7 @@ from unmet.cli.options import (
     amount,
     file,
     flag,
+    levels,
     lot_size,
     models,
     names,
@@ -57,6 +58,11 @@ EXAMPLES = {
         "--holding .2 --shortage 1 --levels levels.csv",
         "unmet replenish sales.csv --lead-time days --step pack --shelf-life 5",
     ),
+    "uncensor": (
+        "unmet uncensor sales.csv",
+        "unmet uncensor sales.csv --sold-out flag -o demand.parquet",
+        "unmet uncensor --receipts receipts.csv -o demand.csv",
+    ),
     "hours": (
         "unmet hours hours.csv --opens 6 --closes 22",
         "unmet hours receipts.csv --receipts --time-zone Europe/Berlin -o days.csv",
@@ -94,6 +100,7 @@ _LOG: Named = {
 _WRITTEN: Named = {
     "output": (Path, Path("orders.csv"), "Where to write the orders: CSV, Excel or Parquet."),
     "future": file("Table of what is known of coming days: date, series, prices, …"),
+    "demand_output": file("Write the corrected history of demand here."),
     "save": file("Keep the plan here, for unmet monitor and unmet.load."),
     "force": flag("Write orders although the table or the orders cannot be right."),
     **FILES,
@@ -118,6 +125,7 @@ PLAN: Options = {
         "sellout_rate": word(
             "Share of days that sold out, where no column tells: .2, or a range .1,.3."
         ),
+        "quantiles": several("Add quantiles of demand at these levels, such as .1,.5,.9."),
     },
     "Hours of the till": HOURS,
     "What was decided before": _LOG,
@@ -163,6 +171,16 @@ REPLENISH: Options = {
     },
     "What was decided before": _LOG,
     "Model": _MODEL,
+}
+UNCENSOR: Options = {
+    "Files": {
+        "output": (Path, Path("demand.csv"), "Where to write it: CSV, Excel or Parquet."),
+        "log": file("Parquet file of what was decided and delivered."),
+        "force": flag("Write it although the table cannot be right."),
+        **READ,
+    },
+    "Columns, where the guess is wrong": _COLUMNS,
+    "Hours of the till": HOURS,
 }
 MONITOR: Options = {
     "Test": {
@@ -230,6 +248,7 @@ def plan(
         country=words["country"],
         random_state=words["seed"],
     )
+    words["quantiles"] = wrong.ask(levels, words["quantiles"])
     _order(planned, table, words, wrong, till)
 
 
@@ -276,6 +295,45 @@ def replenish(
     _order(planned, table, words, wrong, None)
 
 
+def uncensor(
+    table: Annotated[
+        Path | None,
+        typer.Argument(
+            help="CSV, Excel or Parquet file: a row for each day. With --hourly or --receipts it "
+            "may be left out."
+        ),
+    ] = None,
+    *,
+    words: dict[str, Any],
+) -> None:
+    """Write the corrected history: sales, chance of a stock-out, demand and its range."""
+    from unmet.planning import OrderPlan
+    from unmet.validation import ErrorCollector
+
+    wrong = ErrorCollector()
+    till = wrong.ask(till_file, words)
+    if table is None and till is None and not wrong.sentences:
+        raise InvalidInput("A table of sales must be given, or hours of the till, got neither.")
+    schema = replace(_schema(words), known_future=())  # orders would need them, a history does not
+    _order(OrderPlan(schema=schema), table, words, wrong, till, demand_only=True)
+
+
+def _show_demand(planned: OrderPlan, demand: polars.DataFrame) -> dict[str, Any]:
+    """Sum up a corrected history."""
+    sold = "y_observed" if "y_observed" in demand.columns else "sales"
+    asked = "y" if sold == "y_observed" else "demand"
+    known = demand["stockout"].drop_nulls()
+    return {
+        "columns": planned.schema_.to_dict(),
+        "rows": demand.height,
+        "known": known.len(),
+        "sold_out": float(known.sum()),
+        "sales": float(demand[sold].sum()),
+        "demand": float(demand[asked].sum()),
+        "notes": planned.notes_,
+    }
+
+
 def _schema(words: dict[str, Any]) -> Schema:
     from unmet.planning import Schema
 
@@ -302,8 +360,9 @@ def _order(
     words: dict[str, Any],
     wrong: ErrorCollector,
     till: Path | None,
+    demand_only: bool = False,
 ) -> None:
-    """Read the tables, fit the plan, and write and show what it orders."""
+    """Read the tables, fit the plan, and write and show what it orders, or demand only."""
     import polars as pl
 
     from unmet.planning import DecisionLog
@@ -314,7 +373,7 @@ def _order(
     read = [words.get(name) for name in ("future", "on_order", "decided")]
     out.check_files(words, table, till, *read, wrong=wrong)
     log = words["log"]
-    if words["decided"] is not None and log is None:
+    if words.get("decided") is not None and log is None:
         wrong.sentences.append("--log must be given where --decided is: it keeps what was decided.")
     wrong.ask(planned.check)
     wrong.tell()
@@ -363,8 +422,10 @@ def _order(
         if hours is not None:
             said = (*said, *hours.notes)
             given["hours"] = told(hours, step_done)
-        planned.fit(sales, **given, force=words["force"], progress=step_done)
-    orders = planned.orders()
+        if demand_only:
+            demand = planned.correct(sales, **given, force=words["force"], progress=step_done)
+        else:
+            planned.fit(sales, **given, force=words["force"], progress=step_done)
 
     def write(made: polars.DataFrame, path: Path) -> Path:
         """Write a table; as text its dates have the form that was read."""
@@ -373,7 +434,28 @@ def _order(
             made = made.with_columns(dates_as_read(made[name], dates) for name in days)
         return out.write_table(made, path, dialect)
 
+    if demand_only:
+        files = [write(demand, words["output"])]
+        content = _show_demand(planned, demand)
+        if words["as_json"]:
+            out.print_json(content, files)
+        else:
+            hidden = content["demand"] / max(content["sales"], 1e-300) - 1.0
+            typer.echo(
+                f"{content['sold_out']:,.0f} of {content['known']:,} {planned.panel_.unit}s of "
+                f"which something tells sold out. {content['sales']:,.10g} were sold, "
+                f"{content['demand']:,.6g} are expected to have been asked for: {hidden:.1%} more."
+            )
+        out.remark((*said, *planned.notes_))
+        out.show_files(files)
+        return
+    orders = planned.orders()
+    if words.get("quantiles"):
+        asked = planned.quantiles(words["quantiles"])
+        orders = orders.hstack(asked.select(pl.col("^demand_q.*$")))
     files = [write(orders, words["output"])]
+    if words["demand_output"] is not None:
+        files.append(write(planned.demand(), words["demand_output"]))
     if words.get("levels") is not None:
         files.append(write(planned.levels(), words["levels"]))
     if words.get("projection") is not None:

@@ -304,10 +304,76 @@ class OrderPlan(BaseEstimator):
         OrderPlan
             Itself.
         """
-        self.cost_ = self.check()
         if on_order is not None and self.supply is None:
             raise InvalidInput("on_order must be given with supply only: what arrives then lasts.")
         tell: Step = progress if progress is not None else silent
+        rows, ahead = self._open(table, future, log, hours, force, tell)
+        with one_blas_thread():  # the same sums on every machine
+            if self.supply is not None:
+                last = replenishment.last_rows(rows, self.schema_, self.panel_)
+                self.rules_ = replenishment.rules_of(self.supply, last, self.schema_)
+                self.state_, said = replenishment.read_state(
+                    rows, self.schema_, self.panel_, self.rules_, on_order, log
+                )
+                self.notes_ += tuple(said)
+                self._refill(ahead, tell)
+            else:
+                self._learn(tell)
+                self._decide()
+        if log is not None:
+            self._evaluate_overrides(log, rows)
+        tell(5, 5, "done")
+        return self
+
+    def correct(
+        self,
+        table: Any,
+        *,
+        log: DecisionLog | None = None,
+        hours: HourlyDemand | None = None,
+        force: bool = False,
+        progress: Step | None = None,
+    ) -> Any:
+        """Give the corrected history of demand (`demand`) of a table, without ordering.
+
+        Parameters
+        ----------
+        table, log, hours, force, progress
+            As for `fit`.
+
+        Returns
+        -------
+        table of the kind that was given
+
+        Examples
+        --------
+        >>> from unmet import OrderPlan
+        >>> from unmet.planning import example
+        >>> OrderPlan().correct(example().sales).columns
+        ['dish', 'date', 'sales', 'stockout', 'demand', 'low', 'high', 'why']
+        """
+        tell: Step = progress if progress is not None else silent
+        self._open(table, None, log, hours, force, tell)
+        self.notes_ = (*((self.inferred_,) if self.inferred_ else ()), *self._notes_on_table)
+        tell(3, 5, "learning what sold-out days hid")
+        self._reach = self.horizon, self.lead_time
+        with one_blas_thread():
+            training = self._training()
+        self._imputed = training.demand[self.panel_.imputed] if training.imputed else None
+        tell(5, 5, "done")
+        return self.demand()
+
+    def _open(
+        self,
+        table: Any,
+        future: Any,
+        log: DecisionLog | None,
+        hours: HourlyDemand | None,
+        force: bool,
+        tell: Step,
+    ) -> tuple[polars.DataFrame, int]:
+        """Read the table, and ask what is known of each day; give its rows, and how far to see."""
+        self.cost_ = self.check()
         tell(0, 5, "reading the table")
         sales = self.read(table, future)
         rows, self.schema_ = sales.table, sales.schema
@@ -352,22 +418,7 @@ class OrderPlan(BaseEstimator):
         self._kind = "polars" if isinstance(table, SalesTable) else kind_of(table)
         self._memo: dict[Any, Any] = {}
         self.overrides_: Overrides | None = None
-        with one_blas_thread():  # the same sums on every machine
-            if self.supply is not None:
-                last = replenishment.last_rows(rows, self.schema_, self.panel_)
-                self.rules_ = replenishment.rules_of(self.supply, last, self.schema_)
-                self.state_, said = replenishment.read_state(
-                    rows, self.schema_, self.panel_, self.rules_, on_order, log
-                )
-                self.notes_ += tuple(said)
-                self._refill(ahead, tell)
-            else:
-                self._learn(tell)
-                self._decide()
-        if log is not None:
-            self._evaluate_overrides(log, rows)
-        tell(5, 5, "done")
-        return self
+        return rows, ahead
 
     def _evaluate_overrides(self, log: DecisionLog, rows: polars.DataFrame) -> None:
         demand = self.demand_
@@ -513,8 +564,10 @@ class OrderPlan(BaseEstimator):
         table of the kind that `fit` was given
             One row for each series and day that has sales: the columns of the series, the date,
             ``sales``, ``stockout`` (the probability that the day sold out; empty where nothing
-            tells), ``demand`` (expected), and ``low`` and ``high``, between which demand lies with
-            a probability of 80%.
+            tells), ``demand`` (expected), ``low`` and ``high``, between which demand lies with a
+            probability of 80%, and ``why``: what tells that the day sold out. A table with the
+            columns ``ds`` and ``y`` of forecasting libraries gets the corrected history as ``y``,
+            and what was sold as ``y_observed``.
         """
         import polars as pl
 
@@ -528,8 +581,11 @@ class OrderPlan(BaseEstimator):
         stockout = np.full(sales.size, np.nan)
         if panel.hidden is not None:
             stockout = panel.hidden[series, day]
-        elif self.rate_ is not None:
-            stockout = np.full(sales.size, self.rate_.imposed[0])
+        else:
+            stockout[:] = np.nan if self.rate_ is None else self.rate_.imposed[0]
+        why = np.where(
+            stockout > 0, self._source, np.where(stockout == 0, "all demand was seen", "unknown")
+        )
         columns = {"sales": sales, "stockout": stockout, "demand": demand, "low": low, "high": high}
         frame = pl.DataFrame(
             {
@@ -538,9 +594,26 @@ class OrderPlan(BaseEstimator):
                     name: pl.Series(np.round(each, 4)).fill_nan(None)
                     for name, each in columns.items()
                 },
+                "why": why,
             }
         )
-        return like_table(self._keyed(frame, series), self._kind)
+        found = self._keyed(frame, series)
+        if (self.schema_.date, self.schema_.sales) == ("ds", "y"):
+            found = found.rename({"sales": "y_observed", "demand": "y"})
+        return like_table(found, self._kind)
+
+    @property
+    def _source(self) -> str:
+        """What tells that a day sold out."""
+        schema = self.schema_
+        if self.inferred_:
+            return "sold out: sales stop at a limit"
+        if self.panel_.hidden is None:
+            return "perhaps sold out: a rate does not tell which"
+        if self.panel_.drawn is not None:
+            return "sold out: hours of sales"
+        column = schema.sold_out or schema.stock
+        return f"sold out: column {column}" if column else "sold out: log of orders"
 
     def levels(self) -> Any:
         """Give reorder points and order-up-to levels for systems that ask for them.
