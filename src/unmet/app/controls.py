@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +13,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from unmet.app.planning import MAX_MEGABYTES, guess_plan, guess_truth, has_history, read_uploaded
 from unmet.censoring.model import RATES
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
     from unmet.charts import Chart
     from unmet.planning import Schema
+    from unmet.progress import Step
     from unmet.tables.dialect import Dialect
 
 
@@ -361,6 +366,7 @@ STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 3rem 2.5rem 3rem; max-width: 84rem; }
 .st-key-figures [data-testid="stMetricValue"] { font-size: 1.7rem; }
 .st-key-figures [data-testid="stMetricLabel"] p { white-space: normal; }
+.st-key-earlier { opacity: .55; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3rem 1rem 2rem; }
   .st-key-figures [data-testid="stColumn"] { min-width: calc(50% - 1rem); flex: 1 1 0; }
@@ -381,28 +387,137 @@ def plain(text: str) -> str:
 
 
 _TURNS = threading.Semaphore(2)  # fits at once: more slow each other down on few cores
+PATIENCE = 1.0
+"""Seconds for which the page waits before it shows how far a fit is."""
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _made(key: str, _make: Callable[[], Any]) -> Any:  # noqa: ARG001
-    with _TURNS:
-        return _make()
+class Stopped(BaseException):
+    """Ends a fit; nothing that a fit tries may catch it."""
 
 
-def shared(key: str, doing: str, make: Callable[[], _Result]) -> _Result:
-    """Give what all users of the same table share: it is made once.
+class Job:
+    """A fit in a thread of its own, that says how far it is and can be stopped.
 
     Parameters
     ----------
     key : str
         Says all that the result follows from.
-    doing : str
-        What is being done, such as "Learning from the past".
     make : callable
+        Takes a `Step` and gives the result.
+    show : callable
+        Shows what is known before the fit.
     """
-    with st.spinner(f"{doing} …"):
-        found: _Result = _made(key, make)
+
+    def __init__(self, key: str, make: Callable[[Step], Any], show: Callable[[], None]) -> None:
+        self.key, self.show = key, show
+        self.step = 0, 1, "waiting for another fit to end"
+        self.found: Any = None
+        self.error: BaseException | None = None
+        self.begun = time.monotonic()
+        found = get_script_run_ctx()
+        self._session = "" if found is None else found.session_id
+        self.thread = threading.Thread(target=self._run, args=[make], daemon=True)
+        self.thread.start()
+
+    def _run(self, make: Callable[[Step], Any]) -> None:
+        try:
+            with _TURNS:
+                self._tell(*self.step)
+                self.found = make(self._tell)
+        except BaseException as error:  # a library may panic
+            self.error = self.error or error
+
+    def _tell(self, done: int, total: int, doing: str) -> None:
+        self.step = done, total, doing
+        left = runtime.exists() and not runtime.get_instance().is_active_session(self._session)
+        if self.error is not None or left:  # nobody waits for it
+            raise Stopped
+
+    def stop(self) -> None:
+        """End the fit where it is."""
+        self.error = Stopped()
+        if self.thread.is_alive():
+            thread = ctypes.c_ulong(self.thread.ident or 0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(Stopped))
+
+
+class Waiting(Exception):  # noqa: N818
+    """The answer takes longer: the page shows how far it is, and the answer before."""
+
+
+def shared(key: str, make: Callable[[Step], _Result], show: Callable[[], None]) -> _Result:
+    """Give what all users of the same table share: it is fitted once. Parameters as of `Job`."""
+    found: _Result = _made(key, lambda: _fitted(key, make, show))
     return found
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _made(key: str, _fit: Callable[[], Any]) -> Any:  # noqa: ARG001
+    return _fit()
+
+
+def _fitted(key: str, make: Callable[[Step], Any], show: Callable[[], None]) -> Any:
+    """Start the one fit of this session, or look after it."""
+    job: Job | None = st.session_state.get("job")
+    if job is None or job.key != key:
+        if job is not None:
+            job.stop()
+        job = st.session_state["job"] = Job(key, make, show)
+    job.thread.join(0 if job.error is not None else PATIENCE)
+    if (job.error is None and job.thread.is_alive()) or isinstance(job.error, Stopped):
+        raise Waiting
+    if job.error is not None:
+        raise job.error if isinstance(job.error, Exception) else RuntimeError(str(job.error))
+    del st.session_state["job"]
+    return job.found
+
+
+def show_progress() -> None:
+    """Show what is known before the fit of this session, how far it is, and how to stop it."""
+    job: Job = st.session_state["job"]
+    _progress(job)
+    job.show()
+
+
+@st.fragment(run_every=0.5)
+def _progress(job: Job) -> None:
+    stopped = job.error is not None
+    if not stopped and not job.thread.is_alive():
+        st.rerun()
+    done, total, doing = job.step
+    told = "Stopped" if stopped else f"{capital(doing)} … {time.monotonic() - job.begun:.0f} s"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.progress(done / total, told)
+        if st.button("Compute" if stopped else "Stop", key="stop"):
+            if stopped:
+                del st.session_state["job"]
+            else:
+                job.stop()
+            st.rerun()
+
+
+def answer(about: str, draw: Callable[[], None]) -> None:
+    """Show an answer, and keep it until the next one is there.
+
+    Parameters
+    ----------
+    about : str
+        What it is of: the name of a file.
+    draw : callable
+        Shows it.
+    """
+    draw()
+    st.session_state["answer"] = about, draw
+
+
+def show_earlier() -> None:
+    """Show the answer before, if there is one, as what it is."""
+    if "answer" not in st.session_state:
+        return
+    about, draw = st.session_state["answer"]
+    st.markdown(f"**Below is the answer before, of {plain(about)}.**")
+    with st.container(key="earlier"):
+        draw()
 
 
 def listed(sentences: Iterable[str]) -> None:

@@ -6,6 +6,7 @@ report.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -14,6 +15,7 @@ from unmet.app.controls import (
     NONE,
     Asked,
     Source,
+    answer,
     beside,
     chart,
     key_figures,
@@ -25,7 +27,6 @@ from unmet.app.controls import (
     take_away,
 )
 from unmet.app.planning import (
-    QuickPlan,
     guess,
     item_of,
     items,
@@ -57,47 +58,87 @@ from unmet.tables.schema import date_columns, holds_flags
 if TYPE_CHECKING:
     import polars
 
+    from unmet.tables.forms import SalesTable
+
 _RATES = (None, *(place / 20 for place in range(17)))
 _MAX_ITEMS = 1_000  # that one chooses from; a search finds the others
 _GAPS = dict(zip(GAPS, ("found out", "unknown", "nothing sold"), strict=True))
 
 
 def show_orders(source: Source) -> None:
-    """Show the page of a history: controls, orders, one item, notes, and what to take away."""
+    """Show the page of a history: controls, then orders and what to take away."""
     with st.sidebar:
         asked = _columns(source)
-    if asked.on_hand is not None:
-        _show_replenishment(source, asked)
-        return
-    st.title("Orders for the coming days", anchor=False)
+    lasts = asked.on_hand is not None
+    st.title("What to order now" if lasts else "Orders for the coming days", anchor=False)
     st.caption(
-        "From what was sold to what to order: with what sold-out days hid, and with as much safety "
-        "as you ask for."
+        "From what was sold, what is there and what is on its way to the next order of each item: "
+        "enough until the one after it can arrive."
+        if lasts
+        else "From what was sold to what to order: with what sold-out days hid, and with as much "
+        "safety as you ask for."
     )
-    horizon, lead_time, moved, compared = _controls(source, asked)
-    key = f"{asked.key} {horizon} {lead_time}"
-    plan = QuickPlan(horizon=horizon, lead_time=lead_time, **asked.parameters)
+    given, moved = _supply_controls(source, asked) if lasts else _controls(source, asked)
+    if not lasts:  # where models are compared: as `unmet plan` does, until somebody asks
+        usual = {"cost": Newsvendor.at_level(SERVICE_LEVEL), "sellout_rate": None}
+        given |= st.session_state.get(f"compared {asked.key}", usual)
+    plan = OrderPlan(**given, **asked.parameters)
+    key = f"{asked.key} {given}"
+    sales = _sales(key, plan, source.file.table, asked.future)
+    tables: dict[str, Any] = {"future": asked.future, "on_order": asked.on_order}
     learned = shared(
-        f"history {key}",
-        "Learning from the past",
-        lambda: plan.fit(source.file.table, future=asked.future),
+        key,
+        lambda tell: plan.fit(sales, progress=tell, **tables),
+        partial(_show_columns, source, asked, sales),
     )
-    choice = learned.choice_
-    if compared:  # once, at the cost at which it is first asked for
-        doing = "Comparing all models on the last weeks"
-        choice = shared(f"backtest {key}", doing, lambda: learned.at(**moved).compare())
-    decided = shared(
-        f"orders {key} {moved} {choice.model}", "Deciding", lambda: learned.at(choice, **moved)
+    same = all(getattr(learned, name) == value for name, value in moved.items())
+    decided = learned if same else learned.at(**moved)
+    draw = _show_replenishment if lasts else _show_coming
+    answer(source.name, partial(draw, source, asked, sales, learned, decided))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the table …")
+def _sales(key: str, _plan: OrderPlan, _table: polars.DataFrame, _future: Any) -> SalesTable:  # noqa: ARG001
+    return _plan.read(_table, _future)
+
+
+def _show_columns(source: Source, asked: Asked, sales: SalesTable) -> None:
+    """Show which column is what and why, and what was read, as `unmet plan` does."""
+    schema, dates = sales.schema, sales.table[sales.schema.date]
+    st.markdown(
+        f"{sales.n_rows:,} rows of {sales.n_series:,} series, a {schema.period} each, "
+        f"{dates.min()} to {dates.max()}."
     )
-    data = report_data(decided)
+    rows = []
+    for name in ("date", "series", "sales", "sold_out", "stock", "price", "on_hand"):
+        column = getattr(schema, name)
+        guessed = asked.guess is not None and getattr(asked.guess, name) == column
+        why = asked.guess.why.get(name, "") if asked.guess and guessed else "as chosen at the side"
+        shown = ", ".join(column) if isinstance(column, tuple) else column
+        if shown:
+            rows.append((name.replace("_", " "), shown, why))
+    what, columns, why = zip(*rows, strict=True)
+    st.dataframe(
+        {"what": what, "column": columns, "because of": why}, hide_index=True, key="columns"
+    )
+    if schema.left_out:
+        shown = ", ".join(f"{name} ({why})" for name, why in [*schema.left_out.items()][:20])
+        st.caption(plain(f"Not used: {shown}."))
+    listed((*source.file.notes, *sales.notes))
+
+
+def _show_coming(
+    source: Source, asked: Asked, sales: SalesTable, learned: OrderPlan, decided: OrderPlan
+) -> None:
+    """Show orders for coming days: key figures, items, notes, how they were made, and files."""
+    data, choice = report_data(decided), decided.choice_
     share = data["sold_out"]
     told = "of the past, as counted" if share is not None else "no column tells"
     sold_out = f"sold-out {asked.unit}", "?" if share is None else percent(share), told
     # what the others cost stands below
     cards = [card for card in order_cards(data) if not card[0].startswith("cost")]
     key_figures([*cards, sold_out])
-    find = _orders(decided)
-    _item(decided, find)
+    _orders(decided)
     _notes(source, data)
     with st.expander("How the orders were made"):
         st.markdown(plain(choice.why))
@@ -106,13 +147,15 @@ def show_orders(source: Source) -> None:
             st.caption(f"Mean cost of a day on {choice.n_days} days that no model had seen{sold}:")
             columns = {name: cells for name, cells, _ in cost_table(choice)}
             st.dataframe(columns, hide_index=True, key="models")
-        else:
-            st.markdown("“Compare all models” tries others on the last weeks of the past.")
+        if decided is not learned and choice.cost:
+            level = f"{100 * float(learned.cost_.level):.4g}%"
+            st.markdown(f"Models were compared at a service level of {level}.")
+            if st.button("Compare them at the one above", key="compare"):
+                moved = {"cost": decided.cost, "sellout_rate": decided.sellout_rate}
+                st.session_state[f"compared {asked.key}"] = moved
+                st.rerun()
         listed(choice.left_out)
-        used = [f"{name}: {why}" for name, why in decided.schema_.left_out.items()]
-        if used:
-            st.markdown("Columns that are not used:")
-            listed(used)
+        _show_columns(source, asked, sales)
     _take_away(source, asked, decided)
 
 
@@ -219,8 +262,8 @@ def _guess(key: str, given: dict[str, str], _table: polars.DataFrame) -> tuple[S
 # --- What is moved.
 
 
-def _controls(source: Source, asked: Asked) -> tuple[int, int, dict[str, Any], bool]:
-    """Show horizon and service level first, then what matters less often."""
+def _controls(source: Source, asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Ask for horizon and lead time, which are fitted for, and for costs and a rate."""
     key, unit = source.key, asked.unit
     unknown = not asked.labels["sold_out"] and not asked.labels["stock"]
     with st.container(border=True):
@@ -249,17 +292,11 @@ def _controls(source: Source, asked: Asked) -> tuple[int, int, dict[str, Any], b
                     format_func=lambda each: "not known" if each is None else f"{each:.0%}",
                     help="About how often you sell out: sales then hide demand.",
                 )
-            compared = st.toggle(
-                "Compare all models",
-                value=True,
-                key=f"{key}-compare",
-                help="Tries several ways to forecast on the last weeks and keeps the cheapest, as "
-                "the command line does; without it orders are there some seconds sooner.",
-            )
             by_costs = st.toggle("Costs instead of a service level", key=f"{key}-costs")
         with second:
             cost = _costs(key) if by_costs else Newsvendor.at_level(_service_level(key, unit))
-    return int(horizon), int(lead_time), {"cost": cost, "sellout_rate": rate}, compared
+    given = {"horizon": int(horizon), "lead_time": int(lead_time)}
+    return given, {"cost": cost, "sellout_rate": rate}
 
 
 def _costs(key: str) -> Newsvendor:
@@ -300,15 +337,16 @@ def _found(order_table: polars.DataFrame, names: Any) -> tuple[polars.DataFrame,
     return rows, find.strip().lower()
 
 
-def _orders(plan: OrderPlan) -> str:
-    """Show orders as items × days; give what was searched for."""
+@st.fragment
+def _orders(plan: OrderPlan) -> None:
+    """Show orders as items × days, and one item; a search makes nothing else anew."""
     import polars as pl
 
     st.subheader("Orders", anchor=False)
     schema, labels = plan.schema_, order_labels(plan.panel_.unit)
     rows, find = _found(plan.order_table_, item_name(schema.series))
     if not rows.height:
-        return find
+        return
     cells = rows.select(
         item_name(schema.series), date=schema.date, decision=pl.col("order").cast(pl.Float64)
     )
@@ -324,7 +362,7 @@ def _orders(plan: OrderPlan) -> str:
         if kind.is_numeric()
     }
     show_table(table, "orders", columns)
-    return find
+    _item(plan, find)
 
 
 def _item(plan: OrderPlan, find: str) -> None:
@@ -358,27 +396,13 @@ def _notes(source: Source, data: dict[str, Any]) -> None:
 # --- Where stock lasts.
 
 
-def _show_replenishment(source: Source, asked: Asked) -> None:
-    """Show the page of replenishment: controls, orders, stock to come, notes, and files."""
-    st.title("What to order now", anchor=False)
-    st.caption(
-        "From what was sold, what is there and what is on its way to the next order of each item: "
-        "enough until the one after it can arrive."
-    )
-    rules, cost = _supply_controls(source, asked)
-    plan = OrderPlan(supply=SupplyRules(**rules), **asked.parameters)
-    learned = shared(
-        f"replenish {asked.key} {rules}",
-        "Learning from the past",
-        lambda: plan.fit(source.file.table, future=asked.future, on_order=asked.on_order),
-    )
-    with st.spinner("Deciding …"):
-        decided = learned.at(cost=cost)
+def _show_replenishment(
+    source: Source, asked: Asked, sales: SalesTable, _: OrderPlan, decided: OrderPlan
+) -> None:
+    """Show what to order now: orders, stock to come, notes, how they were made, and files."""
     data = report_data(decided, most=_MAX_ITEMS)
     key_figures(replenishment_cards(data))
-    st.subheader("Orders, the most urgent first", anchor=False)
-    find = _urgent(data)
-    _stock(data, find)
+    _urgent(data)
     _notes(source, data)
     with st.expander("How the orders were made"):
         st.markdown(plain(f"{capital(data['aim'])}."))
@@ -393,11 +417,12 @@ def _show_replenishment(source: Source, asked: Asked) -> None:
                 "against what is usual": [f"{missed[name] / usual:.0%}" for name in ranked],
             }
             st.dataframe(columns, hide_index=True, key="missed")
+        _show_columns(source, asked, sales)
     _take_away(source, asked, decided)
 
 
-def _supply_controls(source: Source, asked: Asked) -> tuple[dict[str, Any], Newsvendor]:
-    """Ask how long orders take, how often one orders, and what to aim at."""
+def _supply_controls(source: Source, asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Ask how long orders take and how often one orders, and for costs."""
     key, unit = source.key, asked.unit
     with st.container(border=True):
         first, second, third, fourth = st.columns([1.2, 1.2, 2.4, 2.1], gap="medium")
@@ -433,16 +458,19 @@ def _supply_controls(source: Source, asked: Asked) -> tuple[dict[str, Any], News
                 label, name = f"A unit left over costs, each {each}", f"{key}-holding"
                 over = right.number_input(label, 0.01, 1e9, 0.2, key=name)
                 cost = Newsvendor(underage=float(missing), overage=float(over))
-    return {"lead_time": int(lead_time), "review": int(review)}, cost
+    rules = SupplyRules(lead_time=int(lead_time), review=int(review))
+    return {"supply": rules}, {"cost": cost}
 
 
-def _urgent(data: dict[str, Any]) -> str:
-    """Show orders, the most urgent first; give what was searched for."""
+@st.fragment
+def _urgent(data: dict[str, Any]) -> None:
+    """Show orders, the most urgent first, and the stock to come of one item."""
     import polars as pl
 
+    st.subheader("Orders, the most urgent first", anchor=False)
     rows, find = _found(data["decisions"], pl.col("item"))
     if not rows.height:
-        return find
+        return
     config = st.column_config
     columns: dict[str, Any] = {
         "item": config.TextColumn("item", pinned=True),
@@ -460,7 +488,7 @@ def _urgent(data: dict[str, Any]) -> str:
         "An item runs empty when demand is more likely than not to exceed what is there, if no "
         "other order follows. The chance is that of the time which this order is for."
     )
-    return find
+    _stock(data, find)
 
 
 def _stock(data: dict[str, Any], find: str) -> None:

@@ -13,6 +13,8 @@ import streamlit as st
 from unmet.app.controls import (
     STYLE,
     PageChoice,
+    Waiting,
+    answer,
     bring,
     chart,
     choose,
@@ -21,6 +23,8 @@ from unmet.app.controls import (
     move,
     plain,
     shared,
+    show_earlier,
+    show_progress,
     show_table,
     take_away,
 )
@@ -44,7 +48,7 @@ from unmet.report.sentences import decisions_finding, quantiles_finding, sensiti
 from unmet.report.tables import decisions_chart
 
 if TYPE_CHECKING:
-    pass
+    from unmet.progress import Step
 
 
 def main() -> None:
@@ -64,11 +68,15 @@ def main() -> None:
             with st.sidebar:
                 choice = choose(source)
             _answer(choice)
+    except Waiting:
+        show_progress()
+        show_earlier()
     except UnmetError as error:
         st.error(plain(str(error)), icon="⚠️")
         st.markdown(
             "Choose another file or other columns at the side; the page goes on from there."
         )
+        show_earlier()
     except Exception:
         logging.getLogger("unmet").exception("The what-if page met something unexpected.")
         st.error("Something unexpected went wrong; the terminal says what.", icon="⚠️")
@@ -85,15 +93,17 @@ def _answer(choice: PageChoice) -> None:
     plan = plan_from_options(**choice.labels, **costs)
     # of the content as it was read: another decimal sign makes another table of the same file
     content = f"{choice.key} {dict(choice.table.schema)} {choice.table.hash_rows().sum()}"
-    what_if = shared(
-        f"rows {content} {plan.get_params()}",
-        "Learning how much is hidden",
-        lambda: WhatIf(plan, choice.table),
-    )
+
+    def learn(tell: Step) -> WhatIf:
+        tell(1, 2, "learning how much is hidden")
+        return WhatIf(plan, choice.table)
+
+    read = f"{choice.table.height:,} rows of {choice.names[0]}."
+    what_if = shared(f"rows {content} {plan.get_params()}", learn, lambda: listed([read]))
     assumed, lots = moved or move(choice, rates=what_if.takes_rates)
     data = what_if.outcome(assumed, choice.coming, truth=choice.truth, **lots)
     data["command"] = command_of(data["plan"], *choice.names, **lots)
-    _show(data, choice.about)
+    answer(choice.names[0], lambda: _show(data, choice.about))
 
 
 def _show(data: dict[str, Any], about: str) -> None:

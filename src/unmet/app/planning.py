@@ -1,8 +1,6 @@
-"""What the page does without streamlit: read files, guess columns, plan at once, write commands.
+"""What the page does without streamlit: read files, guess columns, write commands.
 
-What a history teaches depends on neither the service level nor costs, so it is learned once and
-`OrderPlan.at` decides again. Orders are those of `unmet plan`. A guess is a start that the user
-corrects.
+A guess is a start that the user corrects.
 """
 
 from __future__ import annotations
@@ -17,10 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unmet.errors import InvalidInput
-from unmet.estimators.base import one_blas_thread
-from unmet.evaluation.backtest import ModelChoice
 from unmet.planning import OrderPlan, Schema, infer_schema
-from unmet.planning.candidates import LABELS
 from unmet.planning.replenishment import EMPTY
 from unmet.report.data import PARTS, histories, series_name
 from unmet.tables.dates import find_period, read_dates
@@ -265,34 +260,7 @@ def unit_of(table: polars.DataFrame, date: str) -> str:
     return find_period(read_dates(table, date), date).split()[-1] + "s"
 
 
-# --- Learning once, deciding often.
-
-
-class QuickPlan(OrderPlan):
-    """A plan whose `fit` takes the linear model without a comparison: `at` decides at once.
-
-    On 100 series × 90 days that model is fitted in a tenth of a second at each level, where trees
-    take two seconds.
-
-    Examples
-    --------
-    >>> from unmet import Newsvendor
-    >>> from unmet.planning import example
-    >>> plan = QuickPlan(horizon=2).fit(example().sales.tail(500))
-    >>> costs = (Newsvendor.at_level(level) for level in (0.7, 0.97))
-    >>> low, high = (plan.at(cost=cost).orders() for cost in costs)
-    >>> bool(low["order"].sum() < high["order"].sum())
-    True
-    """
-
-    def _choose(self) -> ModelChoice:
-        why = f"Orders follow {LABELS['linear']}, which is learned at once."
-        return self._short() or ModelChoice("linear", why)
-
-    def compare(self) -> ModelChoice:
-        """Compare all candidates on the last weeks, as `unmet plan` does."""
-        with one_blas_thread():
-            return super()._choose()
+# --- What is shown of one item.
 
 
 def items(plan: OrderPlan) -> dict[int, str]:

@@ -494,6 +494,7 @@ def _options(port: int, browser: bool = False) -> dict[str, str]:
         "server.enableXsrfProtection": "true",
         "server.enableCORS": "true",  # other origins are refused
         "server.maxUploadSize": str(MAX_MEGABYTES),
+        "server.disconnectedSessionTTL": "30",  # a page that was closed holds files open until then
         "browser.gatherUsageStats": "false",
         "client.toolbarMode": "minimal",
         "theme.light.primaryColor": "#0072B2",  # of Okabe and Ito, as in the figures
@@ -505,10 +506,14 @@ def _options(port: int, browser: bool = False) -> dict[str, str]:
 
 def _serve(port: int, browser: bool = False) -> None:
     """Run the page until it is stopped."""
+    from streamlit import config
     from streamlit.web import cli
 
     import unmet.app
 
     page = Path(str(unmet.app.__file__)).with_name("page.py")
     flags = [f"--{name}={value}" for name, value in _options(port, browser).items()]
+    # a page elsewhere whose name comes to mean this computer is not served
+    hosts = {"localhost", "127.0.0.1", "::1", *config.get_option("server.allowedHosts")}
+    flags += [f"--server.allowedHosts={host}" for host in sorted(hosts)]
     cli.main(["run", str(page), *flags], standalone_mode=False)
