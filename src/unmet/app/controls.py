@@ -367,6 +367,7 @@ STYLE = """<style>
 .st-key-figures [data-testid="stMetricValue"] { font-size: 1.7rem; }
 .st-key-figures [data-testid="stMetricLabel"] p { white-space: normal; }
 .st-key-earlier { opacity: .55; }
+[data-testid="stFileUploaderDropzoneInstructions"] * { white-space: normal; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3rem 1rem 2rem; }
   .st-key-figures [data-testid="stColumn"] { min-width: calc(50% - 1rem); flex: 1 1 0; }
@@ -520,9 +521,21 @@ def show_earlier() -> None:
         draw()
 
 
+def without_parameters(text: str) -> str:
+    """Take parameters of the library out of a sentence: the page has other names for them.
+
+    Examples
+    --------
+    >>> without_parameters("Say so (sellout_rate=), such as .2.")
+    'Say so, such as .2.'
+    """
+    name = r"[a-z_]+=[^()]*|[a-z]+(_[a-z]+)+|[A-Z][a-z]+[A-Z.]\w+"
+    return re.sub(rf"(, or plan anyway)? \(({name})\)", "", text)
+
+
 def listed(sentences: Iterable[str]) -> None:
     """Show sentences as a list, each of them once."""
-    kept = dict.fromkeys(sentences)
+    kept = dict.fromkeys(map(without_parameters, sentences))
     if kept:
         st.markdown("\n".join(f"- {plain(each)}" for each in kept))
 

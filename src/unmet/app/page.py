@@ -27,6 +27,7 @@ from unmet.app.controls import (
     show_progress,
     show_table,
     take_away,
+    without_parameters,
 )
 from unmet.app.orders import show_orders
 from unmet.app.whatif import WhatIf
@@ -72,7 +73,7 @@ def main() -> None:
         show_progress()
         show_earlier()
     except UnmetError as error:
-        st.error(plain(str(error)), icon="⚠️")
+        st.error(plain(without_parameters(str(error))), icon="⚠️")
         st.markdown(
             "Choose another file or other columns at the side; the page goes on from there."
         )

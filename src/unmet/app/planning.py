@@ -5,12 +5,15 @@ A guess is a start that the user corrects.
 
 from __future__ import annotations
 
+import gzip
 import shlex
 from collections.abc import Collection
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
@@ -18,6 +21,7 @@ from unmet.errors import InvalidInput
 from unmet.planning import OrderPlan, Schema, infer_schema
 from unmet.planning.replenishment import EMPTY
 from unmet.report.data import PARTS, histories, series_name
+from unmet.report.tables import item_name
 from unmet.tables.dates import find_period, read_dates
 from unmet.tables.forms import as_long
 from unmet.tables.reading import SUFFIXES, TableFile, read_file
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 MAX_MEGABYTES = 50
 MAX_BYTES = MAX_MEGABYTES * 1024 * 1024
 """Larger files are for the command line."""
+MAX_UNPACKED = 10 * MAX_BYTES
 
 _LONGEST = 100  # characters of a file's name
 _MAX_FEATURES = 12
@@ -99,6 +104,11 @@ def read_uploaded(
     with TemporaryDirectory() as folder:
         file = Path(folder) / f"table{suffix}"
         file.write_bytes(data)
+        if (size := _unpacked(file)) > MAX_UNPACKED:
+            raise InvalidInput(
+                f"{short} must not unpack to more than {MAX_UNPACKED:,} bytes or cells, got "
+                f"{size:,} or more: use the command line (unmet plan) for such files."
+            )
         try:
             found = read_file(file, text=text, decimal=decimal)
         except InvalidInput as error:
@@ -108,6 +118,30 @@ def read_uploaded(
         found = replace(found, table=table, cells=None)
     notes = (*(each.replace(file.name, short) for each in found.notes), *said)
     return replace(found, notes=notes)
+
+
+def _unpacked(file: Path) -> int:
+    """Bytes, or cells of a Parquet file, that a file unpacks to; what is no such file has none.
+
+    A small file that fills the memory would end the sessions of all users.
+    """
+    import polars as pl
+
+    name = file.name
+    try:
+        if name.endswith(".gz"):
+            with gzip.open(file) as text:
+                blocks = iter(lambda: len(text.read(1 << 20)), 0)
+                return sum(islice(blocks, 1 + (MAX_UNPACKED >> 20)))
+        if name.endswith(".xlsx"):
+            with ZipFile(file) as parts:
+                return sum(each.file_size for each in parts.infolist())
+        if name.endswith((".parquet", ".pq")):
+            table = pl.scan_parquet(file)
+            return int(table.select(pl.len()).collect().item()) * len(table.collect_schema())
+    except (OSError, EOFError, BadZipFile, pl.exceptions.PolarsError):
+        pass  # whoever reads it says what is wrong
+    return 0
 
 
 def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str, Any]:
@@ -265,8 +299,11 @@ def unit_of(table: polars.DataFrame, date: str) -> str:
 
 def items(plan: OrderPlan) -> dict[int, str]:
     """Places and names of the series that orders are for."""
-    places = np.flatnonzero(plan.panel_.planned).tolist() if plan.schema_.series else [0]
-    return {place: series_name(plan, place) or "All sales" for place in places}
+    keys, series = plan.panel_.keys, plan.schema_.series
+    if not series or keys is None:
+        return {0: "All sales"}
+    names = keys.select(item_name(series)).to_series().to_list()
+    return {place: names[place] for place in np.flatnonzero(plan.panel_.planned).tolist()}
 
 
 def item_of(plan: OrderPlan, place: int) -> tuple[dict[str, Any], polars.DataFrame]:

@@ -5,6 +5,7 @@ Each reads options and files, asks `unmet.planning`, and prints; nothing is comp
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 from dataclasses import replace
@@ -506,7 +507,6 @@ def _options(port: int, browser: bool = False) -> dict[str, str]:
 
 def _serve(port: int, browser: bool = False) -> None:
     """Run the page until it is stopped."""
-    from streamlit import config
     from streamlit.web import cli
 
     import unmet.app
@@ -514,6 +514,7 @@ def _serve(port: int, browser: bool = False) -> None:
     page = Path(str(unmet.app.__file__)).with_name("page.py")
     flags = [f"--{name}={value}" for name, value in _options(port, browser).items()]
     # a page elsewhere whose name comes to mean this computer is not served
-    hosts = {"localhost", "127.0.0.1", "::1", *config.get_option("server.allowedHosts")}
-    flags += [f"--server.allowedHosts={host}" for host in sorted(hosts)]
+    told = os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", "").replace(",", " ").split()
+    hosts = ["localhost", "127.0.0.1", "::1", *told]
+    flags += [f"--server.allowedHosts={host}" for host in hosts]
     cli.main(["run", str(page), *flags], standalone_mode=False)
