@@ -129,7 +129,7 @@ def test_the_answer_before_stays_while_the_next_is_computed_and_work_can_be_stop
     assert "100 rows of 2 series, a day each, 2024-01-01" in texts(page)
     told = page.dataframe[0].value.set_index("what")
     assert told.loc["sales"].tolist() == ["sales", "its name"]
-    assert "Below is the answer before, of sales\\.csv" in texts(page)
+    assert "Below is the previous answer, for sales\\.csv" in texts(page)
     job = page.session_state["job"]
     assert job.step == (2, 5, "comparing")
     page.button(key="stop").click().run()
@@ -205,7 +205,7 @@ def test_wrong_files_get_a_sentence_and_the_page_goes_on():
         assert len(page.error) == 1, name
         assert sentence in page.error[0].value.replace("\\", ""), name
         assert not page.exception
-        assert "Below is the answer before, of sales\\.csv" in texts(page)
+        assert "Below is the previous answer, for sales\\.csv" in texts(page)
         assert metrics(page) == before
     page.file_uploader(key="past").clear().run()
     assert not page.error

@@ -19,6 +19,7 @@ from unmet.app.planning import (
     orders_name,
     plan_command,
     read_uploaded,
+    written,
 )
 from unmet.censoring.text import order_labels
 from unmet.cli.main import app
@@ -105,8 +106,7 @@ def test_a_german_file_from_bytes_to_bytes():
     named = table.rename(
         {"date": "Datum", "item": "Artikel", "sales": "Absatz", "sold_out": "Ausverkauft"}
     )
-    written = as_bytes(named, Dialect("utf-8-sig", ";", ",", "\r\n"))
-    file = read_uploaded("Umsätze.csv", written)
+    file = read_uploaded("Umsätze.csv", as_bytes(named, Dialect("utf-8-sig", ";", ",", "\r\n")))
     assert has_history(file.table)
     schema = infer_schema(file.table)
     assert (schema.date, schema.series, schema.sales, schema.sold_out) == (
@@ -114,12 +114,11 @@ def test_a_german_file_from_bytes_to_bytes():
     )
     assert file.table["Absatz"].to_list() == table["sales"].to_list()
     what_if = OrderPlan(horizon=2, model="linear").fit(file.table)
-    order_table = what_if.at(cost=Newsvendor.at_level(0.8)).orders()
     assert orders_name("Umsätze.csv") == "orders.csv"
-    data = table_bytes(order_table, ".csv", file.dialect)
+    data = written(what_if.at(cost=Newsvendor.at_level(0.8)), file, "orders.csv")
     lines = data.decode("utf-8-sig").split("\r\n")
     assert lines[0].startswith("Artikel;Datum;order;")
-    assert lines[1].startswith("Brötchen;2024-03-01;")
+    assert lines[1].startswith("Brötchen;01.03.2024;")
     assert "," in lines[1]
 
 
@@ -128,8 +127,8 @@ def test_orders_as_the_file_was():
     assert orders_name("a.parquet") == "orders.parquet"
     assert pl.read_parquet(BytesIO(table_bytes(order_table, ".parquet"))).equals(order_table)
     assert orders_name("A.XLSX") == "orders.xlsx"
-    written = table_bytes(order_table, ".xlsx")
-    assert read_uploaded("orders.xlsx", written).table["item"].to_list() == ["=1+1"]
+    data = table_bytes(order_table, ".xlsx")
+    assert read_uploaded("orders.xlsx", data).table["item"].to_list() == ["=1+1"]
 
 
 def test_the_command_makes_the_same_orders(tmp_path, table, what_if, monkeypatch):

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,11 +18,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from unmet.app.planning import MAX_MEGABYTES, guess_plan, guess_truth, has_history, read_uploaded
 from unmet.censoring.model import RATES
 from unmet.censoring.text import capital, labels_for
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, UnmetError
 from unmet.planning import example
 from unmet.planning.example import EXAMPLE, Example
 from unmet.tables.dates import PARTS
-from unmet.tables.reading import TableFile, table_bytes
+from unmet.tables.reading import TableFile
 
 if TYPE_CHECKING:
     import polars
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from unmet.charts import Chart
     from unmet.planning import Schema
     from unmet.progress import Step
-    from unmet.tables.dialect import Dialect
 
 
 MAX_ROWS = 2_000  # of a table that is shown; the file has all
@@ -397,7 +395,68 @@ class Stopped(BaseException):
 
 
 class Job:
-    """A fit in a thread of its own, that says how far it is and can be stopped.
+    """A fit in a thread of its own, which all who wait for it share.
+
+    Parameters
+    ----------
+    make : callable
+        Takes a `Step` and gives the result.
+    session : str
+        Who asked for it first.
+    """
+
+    def __init__(self, make: Callable[[Step], Any], session: str) -> None:
+        self._make, self.waiting = make, {session}
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the fit, also one that was stopped."""
+        self.step = 0, 1, "waiting for another fit to end"
+        self.found: Any = None
+        self.error: BaseException | None = None
+        self.begun = time.monotonic()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            with _TURNS:
+                self._tell(*self.step)
+                self.found = self._make(self._tell)
+        except BaseException as error:  # a library may panic
+            self.error = error
+
+    def _tell(self, done: int, total: int, doing: str) -> None:
+        self.step = done, total, doing
+        if runtime.exists():  # whoever closed the page does not wait any more
+            self.waiting = set(filter(runtime.get_instance().is_active_session, self.waiting))
+        if not self.waiting:
+            raise Stopped
+
+    def leave(self, session: str) -> None:
+        """Wait no more; a fit that nobody waits for ends where it is."""
+        self.waiting.discard(session)
+        if not self.waiting and self.thread.is_alive():
+            thread = ctypes.c_ulong(self.thread.ident or 0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(Stopped))
+
+
+class Waiting(Exception):  # noqa: N818
+    """The answer takes longer: the page shows how far it is, and the answer before."""
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _job(key: str, _make: Callable[[Step], Any], _session: str) -> Job:  # noqa: ARG001
+    return Job(_make, _session)
+
+
+def _session() -> str:
+    found = get_script_run_ctx()
+    return "" if found is None else found.session_id
+
+
+def shared(key: str, make: Callable[[Step], _Result], show: Callable[[], None]) -> _Result:
+    """Give what all users of the same table share: it is fitted once.
 
     Parameters
     ----------
@@ -408,81 +467,34 @@ class Job:
     show : callable
         Shows what is known before the fit.
     """
-
-    def __init__(self, key: str, make: Callable[[Step], Any], show: Callable[[], None]) -> None:
-        self.key, self.show = key, show
-        self.step = 0, 1, "waiting for another fit to end"
-        self.found: Any = None
-        self.error: BaseException | None = None
-        self.begun = time.monotonic()
-        found = get_script_run_ctx()
-        self._session = "" if found is None else found.session_id
-        self.thread = threading.Thread(target=self._run, args=[make], daemon=True)
-        self.thread.start()
-
-    def _run(self, make: Callable[[Step], Any]) -> None:
-        try:
-            with _TURNS:
-                self._tell(*self.step)
-                self.found = make(self._tell)
-        except BaseException as error:  # a library may panic
-            self.error = self.error or error
-
-    def _tell(self, done: int, total: int, doing: str) -> None:
-        self.step = done, total, doing
-        left = runtime.exists() and not runtime.get_instance().is_active_session(self._session)
-        if self.error is not None or left:  # nobody waits for it
-            raise Stopped
-
-    def stop(self) -> None:
-        """End the fit where it is."""
-        self.error = Stopped()
-        if self.thread.is_alive():
-            thread = ctypes.c_ulong(self.thread.ident or 0)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(Stopped))
-
-
-class Waiting(Exception):  # noqa: N818
-    """The answer takes longer: the page shows how far it is, and the answer before."""
-
-
-def shared(key: str, make: Callable[[Step], _Result], show: Callable[[], None]) -> _Result:
-    """Give what all users of the same table share: it is fitted once. Parameters as of `Job`."""
-    found: _Result = _made(key, lambda: _fitted(key, make, show))
-    return found
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _made(key: str, _fit: Callable[[], Any]) -> Any:  # noqa: ARG001
-    return _fit()
-
-
-def _fitted(key: str, make: Callable[[Step], Any], show: Callable[[], None]) -> Any:
-    """Start the one fit of this session, or look after it."""
-    job: Job | None = st.session_state.get("job")
-    if job is None or job.key != key:
-        if job is not None:
-            job.stop()
-        job = st.session_state["job"] = Job(key, make, show)
-    job.thread.join(0 if job.error is not None else PATIENCE)
-    if (job.error is None and job.thread.is_alive()) or isinstance(job.error, Stopped):
+    kept, me = st.session_state, _session()
+    job = _job(key, make, me)
+    before = kept.get("job")
+    if before is not job:
+        kept.update(job=job, stopped=False)
+        if before is not None:
+            before.leave(me)
+    if not kept["stopped"]:
+        job.waiting.add(me)
+        if isinstance(job.error, Stopped):
+            job.begin()
+        job.thread.join(PATIENCE)
+    if job.thread.is_alive() or isinstance(job.error, Stopped):
+        _progress(job)
+        show()
         raise Waiting
     if job.error is not None:
+        if not isinstance(job.error, UnmetError):  # the next one may go well
+            _job.clear(key, make, me)
         raise job.error if isinstance(job.error, Exception) else RuntimeError(str(job.error))
-    del st.session_state["job"]
-    return job.found
-
-
-def show_progress() -> None:
-    """Show what is known before the fit of this session, how far it is, and how to stop it."""
-    job: Job = st.session_state["job"]
-    _progress(job)
-    job.show()
+    found: _Result = job.found
+    return found
 
 
 @st.fragment(run_every=0.5)
 def _progress(job: Job) -> None:
-    stopped = job.error is not None
+    """Show how far a fit is, and how to stop it."""
+    stopped = st.session_state["stopped"]
     if not stopped and not job.thread.is_alive():
         st.rerun()
     done, total, doing = job.step
@@ -490,10 +502,9 @@ def _progress(job: Job) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.progress(done / total, told)
         if st.button("Compute" if stopped else "Stop", key="stop"):
-            if stopped:
-                del st.session_state["job"]
-            else:
-                job.stop()
+            st.session_state["stopped"] = not stopped
+            if not stopped:
+                job.leave(_session())
             st.rerun()
 
 
@@ -516,7 +527,7 @@ def show_earlier() -> None:
     if "answer" not in st.session_state:
         return
     about, draw = st.session_state["answer"]
-    st.markdown(f"**Below is the answer before, of {plain(about)}.**")
+    st.markdown(f"**Below is the previous answer, for {plain(about)}.**")
     with st.container(key="earlier"):
         draw()
 
@@ -561,25 +572,20 @@ def show_table(table: Any, key: str, columns: dict[str, Any], height: int = 420)
     """Show the first rows of a table, no higher than these need."""
     part = table.head(MAX_ROWS)
     tall = min(38 + 35 * part.height, height)
-    st.dataframe(part, column_config=columns, height=tall, hide_index=True, key=key)
+    how = {"column_config": columns, "height": tall, "placeholder": NONE}
+    st.dataframe(part, hide_index=True, key=key, **how)
     if part.height < table.height:
         st.caption(f"The first {part.height:,} of {table.height:,} rows; the file has all.")
 
 
 def take_away(
-    table: polars.DataFrame,
-    report: Callable[[], str],
-    command: str,
-    name: str = "orders.csv",
-    dialect: Dialect | None = None,
+    orders: Callable[[], bytes], report: Callable[[], str], command: str, name: str = "orders.csv"
 ) -> None:
     """Offer the orders and the report as files, and show the command that makes the same."""
     st.subheader("Take it away", anchor=False)
-    suffix = f".{name.rpartition('.')[2]}"
-    mime = {".csv": "text/csv"}.get(suffix, "application/octet-stream")
+    mime = "text/csv" if name.endswith(".csv") else "application/octet-stream"
     with st.container(horizontal=True):
-        made = partial(table_bytes, table, suffix, dialect)
-        offer(f"Download {name}", made, name, mime, type="primary")
+        offer(f"Download {name}", orders, name, mime, type="primary")
         offer("Download report.html", report, "report.html", "text/html")
     st.caption("The same on the command line:")
     st.code(command, language="bash", wrap_lines=True)

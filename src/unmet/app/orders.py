@@ -33,6 +33,7 @@ from unmet.app.planning import (
     orders_name,
     plan_command,
     unit_of,
+    written,
 )
 from unmet.censoring.text import capital, order_labels, percent
 from unmet.charts import curve
@@ -174,7 +175,8 @@ def _take_away(source: Source, asked: Asked, decided: OrderPlan) -> None:
     def report() -> str:
         return render(report_data(decided, notes=source.file.notes, command=command))
 
-    take_away(decided.order_table_, report, command, name, source.file.dialect)
+    orders = partial(written, decided, source.file, name)
+    take_away(orders, report, command, name)
 
 
 # --- At the side: which column is what.

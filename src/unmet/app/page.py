@@ -24,7 +24,6 @@ from unmet.app.controls import (
     plain,
     shared,
     show_earlier,
-    show_progress,
     show_table,
     take_away,
     without_parameters,
@@ -47,6 +46,7 @@ from unmet.report import render
 from unmet.report.page import decision_cards, method_costs
 from unmet.report.sentences import decisions_finding, quantiles_finding, sensitivity_finding
 from unmet.report.tables import decisions_chart
+from unmet.tables.reading import table_bytes
 
 if TYPE_CHECKING:
     from unmet.progress import Step
@@ -70,7 +70,6 @@ def main() -> None:
                 choice = choose(source)
             _answer(choice)
     except Waiting:
-        show_progress()
         show_earlier()
     except UnmetError as error:
         st.error(plain(without_parameters(str(error))), icon="⚠️")
@@ -110,8 +109,8 @@ def _answer(choice: PageChoice) -> None:
 def _show(data: dict[str, Any], about: str) -> None:
     """Show key figures, charts, the table, what is not known, and what can be taken away."""
     labels, decided = labels_for(data["problem"]), data["decisions"]
-    # one column less, so that names fit
-    key_figures(card for card in decision_cards(data) if card[0] != "rows decided")
+    # one column less, so that names fit; what else there is to say stands below
+    key_figures(card[:3] for card in decision_cards(data) if card[0] != "rows decided")
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader(capital(labels.decisions), anchor=False)
@@ -146,7 +145,7 @@ def _show(data: dict[str, Any], about: str) -> None:
         if kind.is_temporal():
             columns[name] = st.column_config.DateColumn(format="YYYY-MM-DD")
     show_table(decided, "decisions", columns, 320)
-    take_away(decided, lambda: render(data), data["command"])
+    take_away(lambda: table_bytes(decided, ".csv"), lambda: render(data), data["command"])
     with rate_place:  # last, because its curve takes longest the first time
         _rates(data, labels)
 

@@ -22,9 +22,9 @@ from unmet.planning import OrderPlan, Schema, infer_schema
 from unmet.planning.replenishment import EMPTY
 from unmet.report.data import PARTS, histories, series_name
 from unmet.report.tables import item_name
-from unmet.tables.dates import find_period, read_dates
+from unmet.tables.dates import dates_as_read, find_period, read_dates
 from unmet.tables.forms import as_long
-from unmet.tables.reading import SUFFIXES, TableFile, read_file
+from unmet.tables.reading import SUFFIXES, TableFile, read_file, table_bytes
 from unmet.tables.schema import (
     NAMES,
     OPPOSITE,
@@ -335,6 +335,17 @@ def orders_name(table: str) -> str:
     """Name a file of orders by the kind of the table that they follow from."""
     ending = table.lower().rpartition(".")[2]
     return f"orders.{ending if ending in ('parquet', 'pq', 'xlsx') else 'csv'}"
+
+
+def written(plan: OrderPlan, file: TableFile, name: str) -> bytes:
+    """Write orders as a file was: its kind and, in text, its signs and its form of dates."""
+    import polars as pl
+
+    orders, date = plan.order_table_, plan.schema_.date
+    if name.endswith(".csv") and date in file.table.columns:
+        days = [each for each, kind in orders.schema.items() if kind == pl.Date]
+        orders = orders.with_columns(dates_as_read(orders[each], file.table[date]) for each in days)
+    return table_bytes(orders, f".{name.rpartition('.')[2]}", file.dialect)
 
 
 def plan_command(
