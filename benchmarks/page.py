@@ -70,8 +70,8 @@ async def visit(port, most=300.0):
                 answered = answered or now
             if kind == "script_finished" and answered:
                 return answered, now
-            if kind == "script_finished":  # it shows how far the fit is; a browser asks again
-                await asyncio.sleep(0.5)
+            if kind == "script_finished":  # it shows how far the fit is; a browser asks for less
+                await asyncio.sleep(3)
                 await socket.write_message(ask.SerializeToString(), binary=True)
     finally:
         socket.close()

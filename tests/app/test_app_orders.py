@@ -65,7 +65,7 @@ def test_what_is_moved_moves_orders(page, tables):
     again = OrderPlan(cost=Newsvendor.at_level(0.97)).fit(tables.sales)
     assert number(page, "To order in all") == again.orders()["order"].sum()
     assert "compare" not in [each.key for each in page.button]
-    control(page, "-horizon-days").set_value(2)
+    control(page, "-days").set_value(2)
     control(page, "-lead").set_value(3).run()
     assert number(page, "To order in all") < higher
     assert page.dataframe[0].value.shape == (3, 4)

@@ -51,8 +51,8 @@ _FLAGS = {
 }
 KINDS = ["csv", "tsv", "txt", "gz", "xlsx", "parquet", "pq"]
 LIMIT = f"CSV, Excel or Parquet, at most {MAX_MEGABYTES} MB. It stays on this computer."
-WAYS = {"Orders for the coming days": True, "What if, row by row": False}
-"""Ways to work, and whether they need a history."""
+WAYS = ("Orders for the coming days", "What if, row by row")
+"""Ways to work: from a history, and on rows of any kind."""
 NONE = "–"
 
 
@@ -219,10 +219,8 @@ def bring() -> Source:
 
 def _way(key: str, history: bool) -> bool:
     """Ask which way to work, starting from what the table seems to be."""
-    names = list(WAYS)
-    start = names[0] if history else names[1]
-    chosen = st.selectbox("What to do", names, names.index(start), key=f"{key}-way")
-    return WAYS[chosen]
+    chosen = st.selectbox("What to do", WAYS, 0 if history else 1, key=f"{key}-way")
+    return chosen == WAYS[0]
 
 
 def choose(source: Source) -> PageChoice:
@@ -327,31 +325,21 @@ def move(choice: PageChoice, *, rates: bool) -> tuple[dict[str, Any], dict[str, 
         for place, (name, (label, start)) in zip(wide, choice.costs.items(), strict=False):
             least = 0.0 if name == "unit_cost" else step
             key = f"{problem}-{name}-{largest}"
-            with place:
-                found = st.slider(label, least, largest, min(start, largest), step, key=key)
+            found = place.slider(label, least, largest, min(start, largest), step, key=key)
             assumed[name] = float(found)
         if rates:
             labels = labels_for(problem)
-            with wide[2]:
-                assumed["sellout_rate"] = st.select_slider(
-                    f"Assumed {labels.rate}",
-                    [None, *RATES],
-                    None,
-                    key=f"{choice.key}-{problem}-rate",
-                    help=f"The {labels.rate_means}.",
-                    format_func=lambda rate: DATA_SAY if rate is None else f"{rate:.0%}",
-                )
-        with fourth:
-            lots = st.number_input(
-                "Lots of",
-                0.0,
-                1e9,
-                1.0 if problem == "newsvendor" else 0.0,
-                key=f"{problem}-step",
-                help="Decisions are multiples of this; 0 keeps fractions.",
+            assumed["sellout_rate"] = wide[2].select_slider(
+                f"Assumed {labels.rate}",
+                [None, *RATES],
+                None,
+                key=f"{choice.key}-{problem}-rate",
+                help=f"The {labels.rate_means}.",
+                format_func=lambda rate: DATA_SAY if rate is None else f"{rate:.0%}",
             )
-        with fifth:
-            lower = st.number_input("At least", 0.0, 1e12, 0.0, key=f"{problem}-lower")
+        usual, about = float(problem == "newsvendor"), "Decisions are multiples; 0 keeps fractions."
+        lots = fourth.number_input("Lots of", 0.0, 1e9, usual, key=f"{problem}-step", help=about)
+        lower = fifth.number_input("At least", 0.0, 1e12, 0.0, key=f"{problem}-lower")
     return assumed, {"step": lots or None, "lower": lower}
 
 

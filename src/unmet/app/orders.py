@@ -26,15 +26,7 @@ from unmet.app.controls import (
     show_table,
     take_away,
 )
-from unmet.app.planning import (
-    guess,
-    item_of,
-    items,
-    orders_name,
-    plan_command,
-    unit_of,
-    written,
-)
+from unmet.app.planning import guess, item_of, items, orders_name, plan_command, unit_of, written
 from unmet.censoring.text import capital, order_labels, percent
 from unmet.charts import curve
 from unmet.costs import Newsvendor
@@ -72,20 +64,14 @@ def show_orders(source: Source) -> None:
         asked = _columns(source)
     lasts = asked.on_hand is not None
     st.title("What to order now" if lasts else "Orders for the coming days", anchor=False)
-    st.caption(
-        "From what was sold, what is there and what is on its way to the next order of each item: "
-        "enough until the one after it can arrive."
-        if lasts
-        else "From what was sold to what to order: with what sold-out days hid, and with as much "
-        "safety as you ask for."
-    )
-    given, moved = _supply_controls(source, asked) if lasts else _controls(source, asked)
+    st.caption("From what was sold to what to order: with what sold-out days hid, and with safety.")
+    given, moved = _controls(source, asked)
     if not lasts:  # where models are compared: as `unmet plan` does, until somebody asks
         usual = {"cost": Newsvendor.at_level(SERVICE_LEVEL), "sellout_rate": None}
         given |= st.session_state.get(f"compared {asked.key}", usual)
     plan = OrderPlan(**given, **asked.parameters)
     key = f"{asked.key} {given}"
-    sales = _sales(key, plan, source.file.table, asked.future)
+    sales = _sales(asked.key, plan, source.file.table, asked.future)
     tables: dict[str, Any] = {"future": asked.future, "on_order": asked.on_order}
     learned = shared(
         key,
@@ -105,23 +91,25 @@ def _sales(key: str, _plan: OrderPlan, _table: polars.DataFrame, _future: Any) -
 
 def _show_columns(source: Source, asked: Asked, sales: SalesTable) -> None:
     """Show which column is what and why, and what was read, as `unmet plan` does."""
+    import polars as pl
+
     schema, dates = sales.schema, sales.table[sales.schema.date]
     st.markdown(
         f"{sales.n_rows:,} rows of {sales.n_series:,} series, a {schema.period} each, "
         f"{dates.min()} to {dates.max()}."
     )
-    rows = []
-    for name in ("date", "series", "sales", "sold_out", "stock", "price", "on_hand"):
-        column = getattr(schema, name)
-        guessed = asked.guess is not None and getattr(asked.guess, name) == column
-        why = asked.guess.why.get(name, "") if asked.guess and guessed else "as chosen at the side"
-        shown = ", ".join(column) if isinstance(column, tuple) else column
-        if shown:
-            rows.append((name.replace("_", " "), shown, why))
-    what, columns, why = zip(*rows, strict=True)
-    st.dataframe(
-        {"what": what, "column": columns, "because of": why}, hide_index=True, key="columns"
-    )
+    guess = asked.guess or Schema()
+    rows = [
+        (
+            name.replace("_", " "),
+            ", ".join(column) if isinstance(column, tuple) else column,
+            guess.why.get(name, "") if column == getattr(guess, name) else "as chosen at the side",
+        )
+        for name in ("date", "series", "sales", "sold_out", "stock", "price", "on_hand")
+        if (column := getattr(schema, name))
+    ]
+    table = pl.DataFrame(rows, schema=["what", "column", "because of"], orient="row")
+    st.dataframe(table, hide_index=True, key="columns")
     if schema.left_out:
         shown = ", ".join(f"{name} ({why})" for name, why in [*schema.left_out.items()][:20])
         st.caption(plain(f"Not used: {shown}."))
@@ -171,12 +159,9 @@ def _take_away(source: Source, asked: Asked, decided: OrderPlan) -> None:
         decimal=source.decimal,
         orders=name,
     )
-
-    def report() -> str:
-        return render(report_data(decided, notes=source.file.notes, command=command))
-
+    content = partial(report_data, decided, notes=source.file.notes, command=command)
     orders = partial(written, decided, source.file, name)
-    take_away(orders, report, command, name)
+    take_away(orders, lambda: render(content()), command, name)
 
 
 # --- At the side: which column is what.
@@ -201,11 +186,7 @@ def _columns(source: Source) -> Asked:
     others = [name for name in table.columns if name not in (date, sales)]
     begin = [name for name in rest.series or () if name in others]
     series = st.multiselect(
-        "Items: columns that tell them apart",
-        others,
-        begin,
-        key=f"{key}-series",
-        placeholder=NONE,
+        "Items: columns that tell them apart", others, begin, key=f"{key}-series", placeholder=NONE
     )
     flags = [name for name in others if holds_flags(table[name])]
     amounts = [name for name in numeric if name != sales]
@@ -265,63 +246,47 @@ def _guess(key: str, given: dict[str, str], _table: polars.DataFrame) -> tuple[S
 
 
 def _controls(source: Source, asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Ask for horizon and lead time, which are fitted for, and for costs and a rate."""
-    key, unit = source.key, asked.unit
-    unknown = not asked.labels["sold_out"] and not asked.labels["stock"]
+    """Ask for what is fitted for, such as the horizon, and for what is moved: costs and a rate."""
+    lasts, unit, one = asked.on_hand is not None, asked.unit, asked.unit[:-1]
+    key = f"{source.key}-{unit}-{lasts}"
     with st.container(border=True):
-        first, second, third, fourth = st.columns([1.1, 2.6, 1.1, 2.2], gap="medium")
-        with first:
-            horizon = st.number_input(
-                f"{unit.capitalize()} to order for", 1, 366, 7, key=f"{key}-horizon-{unit}"
+        first, second, third, fourth = st.columns([1.1, 2.6, 1.2, 2.1], gap="medium")
+        label = f"{capital(unit)} {'from one order to the next' if lasts else 'to order for'}"
+        days = first.number_input(label, 1, 366, 1 if lasts else 7, key=f"{key}-days")
+        label = f"{capital(unit)} until an order arrives" if lasts else f"Lead time, {unit}"
+        about = f"{capital(unit)} from the last one known to the first one ordered for."
+        if lasts:
+            about = f"0: ordered tonight, it is there when the next {one} begins."
+        lead_time = third.number_input(label, 0, 366, 0, key=f"{key}-lead", help=about)
+        rate = None
+        if not (lasts or asked.labels["sold_out"] or asked.labels["stock"]):
+            rate = fourth.select_slider(
+                f"Share of {unit} that sold out",
+                _RATES,
+                None,
+                key=f"{key}-rate",
+                format_func=lambda each: "not known" if each is None else f"{each:.0%}",
+                help="About how often you sell out: sales then hide demand.",
             )
-        with third:
-            lead_time = st.number_input(
-                f"Lead time, {unit}",
-                0,
-                366,
-                0,
-                key=f"{key}-lead",
-                help=f"{unit.capitalize()} from the last one known to the first one ordered for.",
-            )
-        with fourth:
-            rate = None
-            if unknown:
-                rate = st.select_slider(
-                    f"Share of {unit} that sold out",
-                    _RATES,
-                    None,
-                    key=f"{key}-rate",
-                    format_func=lambda each: "not known" if each is None else f"{each:.0%}",
-                    help="About how often you sell out: sales then hide demand.",
-                )
-            by_costs = st.toggle("Costs instead of a service level", key=f"{key}-costs")
-        with second:
-            cost = _costs(key) if by_costs else Newsvendor.at_level(_service_level(key, unit))
-    given = {"horizon": int(horizon), "lead_time": int(lead_time)}
+        if fourth.toggle("Costs instead of a service level", key=f"{key}-costs"):
+            left, right = second.columns(2)
+            little, much = "A unit too little costs", "A unit too much costs"
+            if lasts:
+                little, much = "A unit that is missing costs", f"A unit left over costs, each {one}"
+            start = (1.0, 0.2) if lasts else (3.0, 1.0)
+            under = left.number_input(little, 0.01, 1e9, start[0], key=f"{key}-underage")
+            over = right.number_input(much, 0.01, 1e9, start[1], key=f"{key}-overage")
+            cost = Newsvendor(float(under), float(over))
+            second.caption(f"Demand is then met on {cost.level:.0%} of the {unit}.")
+        else:
+            label = f"Service level: share of {unit} on which demand is met"
+            usual, key = round(100 * SERVICE_LEVEL), f"{source.key}-level"
+            level = second.slider(label, 50, 99, usual, format="%d%%", key=key)
+            cost = Newsvendor.at_level(level / 100)
+    if lasts:
+        return {"supply": SupplyRules(lead_time=int(lead_time), review=int(days))}, {"cost": cost}
+    given = {"horizon": int(days), "lead_time": int(lead_time)}
     return given, {"cost": cost, "sellout_rate": rate}
-
-
-def _costs(key: str) -> Newsvendor:
-    left, right = st.columns(2)
-    with left:
-        under = st.number_input("A unit too little costs", 0.01, 1e9, 3.0, key=f"{key}-underage")
-    with right:
-        over = st.number_input("A unit too much costs", 0.01, 1e9, 1.0, key=f"{key}-overage")
-    st.caption(f"Demand is then met on {under / (under + over):.0%} of the days.")
-    return Newsvendor(float(under), float(over))
-
-
-def _service_level(key: str, unit: str) -> float:
-    """Ask for the share of days on which demand is to be met."""
-    level = st.slider(
-        f"Service level: share of {unit} on which demand is met",
-        50,
-        99,
-        round(100 * SERVICE_LEVEL),
-        format="%d%%",
-        key=f"{key}-level",
-    )
-    return float(level / 100)
 
 
 # --- What is shown.
@@ -409,59 +374,8 @@ def _show_replenishment(
     with st.expander("How the orders were made"):
         st.markdown(plain(f"{capital(data['aim'])}."))
         st.markdown(plain(f"Expected demand follows {LABELS[data['choice'].model]}."))
-        missed = data["choice"].cost
-        usual = missed.get("seasonal") or 1.0
-        if len(missed) > 1:
-            ranked = sorted(missed, key=missed.__getitem__)
-            st.caption(f"How far each way missed demand on {data['unit']}s held out:")
-            columns = {
-                "expected demand": [LABELS[name] for name in ranked],
-                "against what is usual": [f"{missed[name] / usual:.0%}" for name in ranked],
-            }
-            st.dataframe(columns, hide_index=True, key="missed")
         _show_columns(source, asked, sales)
     _take_away(source, asked, decided)
-
-
-def _supply_controls(source: Source, asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Ask how long orders take and how often one orders, and for costs."""
-    key, unit = source.key, asked.unit
-    with st.container(border=True):
-        first, second, third, fourth = st.columns([1.2, 1.2, 2.4, 2.1], gap="medium")
-        with first:
-            lead_time = st.number_input(
-                f"{capital(unit)} until an order arrives",
-                0,
-                366,
-                0,
-                key=f"{key}-arrives-{unit}",
-                help=f"0: ordered tonight, it is there when the next {unit[:-1]} begins.",
-            )
-        with second:
-            review = st.number_input(
-                f"{capital(unit)} from one order to the next",
-                1,
-                366,
-                1,
-                key=f"{key}-review-{unit}",
-                help="Each order must last until the next one arrives.",
-            )
-        with fourth:
-            by_costs = st.toggle("Costs instead of a service level", key=f"{key}-lasting-costs")
-        with third:
-            if not by_costs:
-                cost = Newsvendor.at_level(_service_level(key, unit))
-            else:
-                left, right = st.columns(2)
-                name, each = f"{key}-shortage", unit[:-1]
-                missing = left.number_input(
-                    "A unit that is missing costs", 0.01, 1e9, 1.0, key=name
-                )
-                label, name = f"A unit left over costs, each {each}", f"{key}-holding"
-                over = right.number_input(label, 0.01, 1e9, 0.2, key=name)
-                cost = Newsvendor(underage=float(missing), overage=float(over))
-    rules = SupplyRules(lead_time=int(lead_time), review=int(review))
-    return {"supply": rules}, {"cost": cost}
 
 
 @st.fragment

@@ -31,15 +31,7 @@ from unmet.app.controls import (
 from unmet.app.orders import show_orders
 from unmet.app.whatif import WhatIf
 from unmet.censoring.plots import possible_rates, quantile_chart, rate_charts
-from unmet.censoring.text import (
-    Labels,
-    capital,
-    followed,
-    hidden_rows,
-    if_wrong,
-    labels_for,
-    sure,
-)
+from unmet.censoring.text import Labels, capital, followed, hidden_rows, if_wrong, labels_for, sure
 from unmet.errors import UnmetError
 from unmet.planning.plan_options import command_of, plan_from_options
 from unmet.report import render

@@ -207,8 +207,7 @@ class WhatIf:
             return None
         if isinstance(plan.sellout_rate, float):
             return ModelChoice(
-                "linear",
-                f"Orders follow {LABELS['linear']}, because a rate was assumed.",
+                "linear", f"Orders follow {LABELS['linear']}, because a rate was assumed."
             )
         return self._held_out.choose(plan.cost)
 
