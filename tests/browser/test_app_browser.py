@@ -92,11 +92,12 @@ def test_a_name_that_comes_to_mean_this_computer_is_not_served(address, name, st
     """DNS rebinding: host and origin agree, but are not ours."""
     port = int(address.rpartition(":")[2])
     with socket.create_connection(("localhost", port), 20) as line:
-        line.sendall(
+        asked = (
             f"GET /_stcore/stream HTTP/1.1\r\nHost: {name}:{port}\r\n"
             f"Origin: http://{name}:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiYw==\r\n\r\n".encode()
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
         )
+        line.sendall(asked.encode())
         assert line.recv(12) == f"HTTP/1.1 {status}".encode()
 
 
