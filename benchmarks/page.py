@@ -68,8 +68,11 @@ async def visit(port, most=300.0):
             kind = message.WhichOneof("type")
             if kind == "delta" and message.delta.new_element.WhichOneof("type") == "metric":
                 answered = answered or now
-            if kind == "script_finished":
+            if kind == "script_finished" and answered:
                 return answered, now
+            if kind == "script_finished":  # it shows how far the fit is; a browser asks for less
+                await asyncio.sleep(3)
+                await socket.write_message(ask.SerializeToString(), binary=True)
     finally:
         socket.close()
 

@@ -18,4 +18,5 @@ def tables():
 def small_example(tables):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("unmet.app.controls.example", lambda: tables)
+        patch.setattr("unmet.app.controls.PATIENCE", 120)  # no run ends before its answer
         yield

@@ -1,6 +1,8 @@
 """Guesses, uploads and commands: what stands between a file and a plan."""
 
+import gzip
 import shlex
+from io import BytesIO
 
 import polars as pl
 import pytest
@@ -9,6 +11,7 @@ from unmet.app.planning import MAX_BYTES, guess_plan, read_uploaded
 from unmet.errors import InvalidInput
 from unmet.planning import example
 from unmet.planning.plan_options import command_of, plan_from_options
+from unmet.tables.reading import table_bytes
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
@@ -68,6 +71,20 @@ def test_wrong_files_get_a_sentence_without_our_folders(name, data, sentence):
 def test_huge_files_are_refused():
     with pytest.raises(InvalidInput, match=r"huge.csv must not be larger than 50 MB, got 50 MB"):
         read_uploaded("huge.csv", bytes(MAX_BYTES + 1))
+
+
+@pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.parquet", "bomb.xlsx"])
+def test_small_files_that_unpack_to_too_much_are_refused(name, monkeypatch):
+    """They would fill the memory, and end the sessions of all users."""
+    table, data = pl.DataFrame({"sales": [1] * 60_000}), BytesIO()
+    if name.endswith("gz"):
+        data.write(gzip.compress(table.write_csv().encode()))
+    else:
+        data.write(table_bytes(table, f".{name.rpartition('.')[2]}"))
+    assert read_uploaded(name, data.getvalue()).table.height == 60_000
+    monkeypatch.setattr("unmet.app.planning.MAX_UNPACKED", 50_000)
+    with pytest.raises(InvalidInput, match=f"{name} must not unpack to more than 50,000"):
+        read_uploaded(name, data.getvalue())
 
 
 def test_commands_name_everything_that_a_plan_can_say():

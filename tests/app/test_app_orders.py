@@ -11,7 +11,7 @@ import re
 import polars as pl
 from shown_page import control, metrics, open_page, select, texts, upload
 
-from unmet.app.planning import QuickPlan
+from unmet import Newsvendor, OrderPlan
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -28,14 +28,6 @@ def sales_table(n_days=60):
 
 def number(page, label):
     return float(metrics(page)[label].replace(",", "").replace("−", "-"))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def nothing_compared():
-    """Take the first model: which one is chosen, test_app_page asks."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(QuickPlan, "compare", lambda plan: plan.choice_)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +55,17 @@ def test_the_example_starts_with_the_guesses_of_the_command_line(page, tables):
     assert not STATISTICS.search(texts(page))
 
 
-def test_what_is_moved_moves_orders(page):
+def test_what_is_moved_moves_orders(page, tables):
     before = number(page, "To order in all")
     control(page, "-level").set_value(97).run()
     higher = number(page, "To order in all")
     assert higher > before
     assert "--service-level 0.97" in page.code[0].value
-    control(page, "-horizon-days").set_value(2)
+    page.button(key="compare").click().run()  # models as `unmet plan --service-level .97` does
+    again = OrderPlan(cost=Newsvendor.at_level(0.97)).fit(tables.sales)
+    assert number(page, "To order in all") == again.orders()["order"].sum()
+    assert "compare" not in [each.key for each in page.button]
+    control(page, "-days").set_value(2)
     control(page, "-lead").set_value(3).run()
     assert number(page, "To order in all") < higher
     assert page.dataframe[0].value.shape == (3, 4)
@@ -128,7 +124,6 @@ def test_what_is_known_of_coming_days_is_used():
 def test_columns_that_are_equally_good_are_asked_for():
     page = upload(sales_table().with_columns(pl.col("sales").alias("Sales")))
     assert "equally good" in page.error[0].value
-    assert not page.metric
     select(page, "What was sold").set_value("sales").run()
     assert not page.error
     assert number(page, "To order in all") > 0

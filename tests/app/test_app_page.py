@@ -6,13 +6,16 @@ pytest.importorskip("streamlit", reason="streamlit is not installed")
 
 import json
 import re
+import shlex
+import threading
+from pathlib import Path
 
 import polars as pl
 from sales_panel import sales_panel
 from shown_page import control, metrics, open_page, select, texts, upload
 
 from unmet.cli.main import run
-from unmet.planning import example
+from unmet.planning import OrderPlan, example
 from unmet.simulate import replacement
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -79,6 +82,68 @@ def test_the_page_orders_what_the_command_line_orders(tmp_path, monkeypatch, cap
     )
 
 
+FORMS = ["wide_days.csv", "order_lines.csv", "wide_with_totals.xlsx", "euros_beside_points.csv"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_tables_of_any_form_give_the_orders_of_the_command_line(name, tmp_path, monkeypatch):
+    data = (Path(__file__).parents[1] / "tables" / "cases" / name).read_bytes()
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(data)
+    assert run(["plan", name]) == 0
+    orders = pl.read_csv("orders.csv")
+    page = upload(data, name)
+    assert not page.error
+    assert in_all(metrics(page)) == pytest.approx(orders["order"].sum(), abs=0.5)
+    words = shlex.split(page.code[0].value)[1:]
+    assert run([*words[:-1], "again.csv"]) == 0
+    assert pl.read_csv("again.csv").equals(orders)
+
+
+@pytest.fixture
+def slow_fit(monkeypatch):
+    """Fits that wait until they may go on, and the page does not wait for them."""
+    go_on, fit = threading.Event(), OrderPlan.fit
+
+    def wait(plan, table, *, progress, **how):
+        progress(2, 5, "comparing")
+        while not go_on.wait(0.01):
+            pass
+        return fit(plan, table, **how)
+
+    monkeypatch.setattr(OrderPlan, "fit", wait)
+    monkeypatch.setattr("unmet.app.controls.PATIENCE", 0.1)
+    yield go_on
+    go_on.set()
+
+
+def test_the_answer_before_stays_while_the_next_is_computed_and_work_can_be_stopped(slow_fit):
+    slow_fit.set()
+    page, table = open_page(), sales_panel([7, 9], 50, ["rye", "oat"], stock=[9, 30], seed=3)
+    while not page.metric:
+        page.run()
+    before = metrics(page)
+    slow_fit.clear()
+    page.file_uploader(key="past").upload("other.csv", table.write_csv().encode(), "text/csv").run()
+    assert metrics(page) == before
+    assert "100 rows of 2 series, a day each, 2024-01-01" in texts(page)
+    told = page.dataframe[0].value.set_index("what")
+    assert told.loc["sales"].tolist() == ["sales", "its name"]
+    assert "Below is the previous answer, for sales\\.csv" in texts(page)
+    job = page.session_state["job"]
+    assert job.step == (2, 5, "comparing")
+    page.button(key="stop").click().run()
+    job.thread.join(20)
+    assert not job.thread.is_alive()
+    assert page.button(key="stop").label == "Compute"
+    assert metrics(page) == before
+    slow_fit.set()
+    page.button(key="stop").click().run()
+    while "Below" in texts(page):
+        page.run()
+    assert metrics(page) != before
+
+
 def test_lots_and_bounds(page):
     page.number_input(key="newsvendor-step").set_value(6.0)
     page.number_input(key="newsvendor-lower").set_value(12.0).run()
@@ -134,12 +199,15 @@ WRONG = {
 
 def test_wrong_files_get_a_sentence_and_the_page_goes_on():
     page = open_page()
+    before = metrics(page)
     for name, (data, sentence) in WRONG.items():
         page.file_uploader(key="past").upload(name, data, "text/csv").run()
         assert len(page.error) == 1, name
         assert sentence in page.error[0].value.replace("\\", ""), name
         assert not page.exception
-        assert not page.metric
+        assert "Below is the previous answer, for sales\\.csv" in texts(page)
+        assert metrics(page) == before
     page.file_uploader(key="past").clear().run()
     assert not page.error
-    assert metrics(page)["Sold-out days"].endswith("%")
+    assert metrics(page) == before
+    assert "Below" not in texts(page)

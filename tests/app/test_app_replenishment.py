@@ -75,14 +75,14 @@ def test_what_is_moved_moves_orders(page):
     control(page, "-level").set_value(99).run()
     higher = float(metrics(page)["To order in all"])
     assert higher > before
-    control(page, "-arrives-days").set_value(3)
-    control(page, "-review-days").set_value(7).run()
+    control(page, "-lead").set_value(3)
+    control(page, "-days").set_value(7).run()
     assert float(metrics(page)["To order in all"]) > 3 * higher
     assert "--lead-time 3 --review 7" in page.code[0].value
     assert "within 10 days" in texts(page)
-    control(page, "-lasting-costs").set_value(True).run()
-    control(page, "-shortage").set_value(0.3)
-    control(page, "-holding").set_value(0.3).run()
+    control(page, "-costs").set_value(True).run()
+    control(page, "-underage").set_value(0.3)
+    control(page, "-overage").set_value(0.3).run()
     assert float(metrics(page)["To order in all"]) < 3 * higher
     assert "--holding 0.3 --shortage 0.3" in page.code[0].value
     assert not page.error
@@ -110,7 +110,7 @@ def test_weeks_and_a_column_that_was_taken_for_stock():
     assert not page.error
     assert select(page, "What was in stock").value == "–"
     labels = [each.label for each in page.number_input]
-    assert labels == ["Weeks until an order arrives", "Weeks from one order to the next"]
+    assert labels == ["Weeks from one order to the next", "Weeks until an order arrives"]
     assert "--on-hand stock" in page.code[0].value
     select(page, LEFT).set_value("–").run()
     assert page.title[0].value == "Orders for the coming days"

@@ -141,3 +141,13 @@ def test_what_the_page_cannot_do_is_refused(store):
         WhatIf(plan_from_options(**WORDS, underage=3.0, overage=1.0, model="boosted"), store)
     with pytest.raises(InvalidInput, match="underage must"):
         WhatIf(plan_from_options(**WORDS, underage=-3.0, overage=1.0), store)
+
+
+def test_equal_observations_are_decided_on_and_said_to_tell_nothing(store):
+    table = store.with_columns(pl.lit(5.0).alias(WORDS["observed"]))
+    plan = plan_from_options(**WORDS, underage=3.0, overage=1.0)
+    what_if = WhatIf(plan, table)
+    assert not what_if.takes_rates
+    found = what_if.outcome(costs(7.0, 2.0), table.head(20))
+    assert found["decisions"]["decision"].to_list() == [5.0] * 20
+    assert any("have the same observation" in note for note in found["notes"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -84,6 +85,20 @@ def test_a_file_from_another_page_is_refused(address):
         urlopen(request, timeout=20)
     assert caught.value.code == 403
     caught.value.close()
+
+
+@pytest.mark.parametrize(("name", "status"), [("evil.example", 403), ("localhost", 101)])
+def test_a_name_that_comes_to_mean_this_computer_is_not_served(address, name, status):
+    """DNS rebinding: host and origin agree, but are not ours."""
+    port = int(address.rpartition(":")[2])
+    with socket.create_connection(("localhost", port), 20) as line:
+        asked = (
+            f"GET /_stcore/stream HTTP/1.1\r\nHost: {name}:{port}\r\n"
+            f"Origin: http://{name}:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
+        )
+        line.sendall(asked.encode())
+        assert line.recv(12) == f"HTTP/1.1 {status}".encode()
 
 
 @pytest.fixture(scope="module")

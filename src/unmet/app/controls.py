@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from unmet.app.planning import MAX_MEGABYTES, guess_plan, guess_truth, has_history, read_uploaded
 from unmet.censoring.model import RATES
 from unmet.censoring.text import capital, labels_for
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, UnmetError
 from unmet.planning import example
 from unmet.planning.example import EXAMPLE, Example
 from unmet.tables.dates import PARTS
-from unmet.tables.reading import TableFile, table_bytes
+from unmet.tables.reading import TableFile
 
 if TYPE_CHECKING:
     import polars
 
     from unmet.charts import Chart
     from unmet.planning import Schema
-    from unmet.tables.dialect import Dialect
+    from unmet.progress import Step
 
 
 MAX_ROWS = 2_000  # of a table that is shown; the file has all
@@ -48,8 +51,8 @@ _FLAGS = {
 }
 KINDS = ["csv", "tsv", "txt", "gz", "xlsx", "parquet", "pq"]
 LIMIT = f"CSV, Excel or Parquet, at most {MAX_MEGABYTES} MB. It stays on this computer."
-WAYS = {"Orders for the coming days": True, "What if, row by row": False}
-"""Ways to work, and whether they need a history."""
+WAYS = ("Orders for the coming days", "What if, row by row")
+"""Ways to work: from a history, and on rows of any kind."""
 NONE = "–"
 
 
@@ -216,10 +219,8 @@ def bring() -> Source:
 
 def _way(key: str, history: bool) -> bool:
     """Ask which way to work, starting from what the table seems to be."""
-    names = list(WAYS)
-    start = names[0] if history else names[1]
-    chosen = st.selectbox("What to do", names, names.index(start), key=f"{key}-way")
-    return WAYS[chosen]
+    chosen = st.selectbox("What to do", WAYS, 0 if history else 1, key=f"{key}-way")
+    return chosen == WAYS[0]
 
 
 def choose(source: Source) -> PageChoice:
@@ -324,31 +325,21 @@ def move(choice: PageChoice, *, rates: bool) -> tuple[dict[str, Any], dict[str, 
         for place, (name, (label, start)) in zip(wide, choice.costs.items(), strict=False):
             least = 0.0 if name == "unit_cost" else step
             key = f"{problem}-{name}-{largest}"
-            with place:
-                found = st.slider(label, least, largest, min(start, largest), step, key=key)
+            found = place.slider(label, least, largest, min(start, largest), step, key=key)
             assumed[name] = float(found)
         if rates:
             labels = labels_for(problem)
-            with wide[2]:
-                assumed["sellout_rate"] = st.select_slider(
-                    f"Assumed {labels.rate}",
-                    [None, *RATES],
-                    None,
-                    key=f"{choice.key}-{problem}-rate",
-                    help=f"The {labels.rate_means}.",
-                    format_func=lambda rate: DATA_SAY if rate is None else f"{rate:.0%}",
-                )
-        with fourth:
-            lots = st.number_input(
-                "Lots of",
-                0.0,
-                1e9,
-                1.0 if problem == "newsvendor" else 0.0,
-                key=f"{problem}-step",
-                help="Decisions are multiples of this; 0 keeps fractions.",
+            assumed["sellout_rate"] = wide[2].select_slider(
+                f"Assumed {labels.rate}",
+                [None, *RATES],
+                None,
+                key=f"{choice.key}-{problem}-rate",
+                help=f"The {labels.rate_means}.",
+                format_func=lambda rate: DATA_SAY if rate is None else f"{rate:.0%}",
             )
-        with fifth:
-            lower = st.number_input("At least", 0.0, 1e12, 0.0, key=f"{problem}-lower")
+        usual, about = float(problem == "newsvendor"), "Decisions are multiples; 0 keeps fractions."
+        lots = fourth.number_input("Lots of", 0.0, 1e9, usual, key=f"{problem}-step", help=about)
+        lower = fifth.number_input("At least", 0.0, 1e12, 0.0, key=f"{problem}-lower")
     return assumed, {"step": lots or None, "lower": lower}
 
 
@@ -361,6 +352,8 @@ STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 3rem 2.5rem 3rem; max-width: 84rem; }
 .st-key-figures [data-testid="stMetricValue"] { font-size: 1.7rem; }
 .st-key-figures [data-testid="stMetricLabel"] p { white-space: normal; }
+.st-key-earlier { opacity: .55; }
+[data-testid="stFileUploaderDropzoneInstructions"] * { white-space: normal; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3rem 1rem 2rem; }
   .st-key-figures [data-testid="stColumn"] { min-width: calc(50% - 1rem); flex: 1 1 0; }
@@ -381,33 +374,167 @@ def plain(text: str) -> str:
 
 
 _TURNS = threading.Semaphore(2)  # fits at once: more slow each other down on few cores
+PATIENCE = 1.0
+"""Seconds for which the page waits before it shows how far a fit is."""
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _made(key: str, _make: Callable[[], Any]) -> Any:  # noqa: ARG001
-    with _TURNS:
-        return _make()
+class Stopped(BaseException):
+    """Ends a fit; nothing that a fit tries may catch it."""
 
 
-def shared(key: str, doing: str, make: Callable[[], _Result]) -> _Result:
-    """Give what all users of the same table share: it is made once.
+class Job:
+    """A fit in a thread of its own, which all who wait for it share.
+
+    Parameters
+    ----------
+    make : callable
+        Takes a `Step` and gives the result.
+    session : str
+        Who asked for it first.
+    """
+
+    def __init__(self, make: Callable[[Step], Any], session: str) -> None:
+        self._make, self.waiting = make, {session}
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the fit, also one that was stopped."""
+        self.step = 0, 1, "waiting for another fit to end"
+        self.found: Any = None
+        self.error: BaseException | None = None
+        self.begun = time.monotonic()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            with _TURNS:
+                self._tell(*self.step)
+                self.found = self._make(self._tell)
+        except BaseException as error:  # a library may panic
+            self.error = error
+
+    def _tell(self, done: int, total: int, doing: str) -> None:
+        self.step = done, total, doing
+        if runtime.exists():  # whoever closed the page does not wait any more
+            self.waiting = set(filter(runtime.get_instance().is_active_session, self.waiting))
+        if not self.waiting:
+            raise Stopped
+
+    def leave(self, session: str) -> None:
+        """Wait no more; a fit that nobody waits for ends where it is."""
+        self.waiting.discard(session)
+        if not self.waiting and self.thread.is_alive():
+            thread = ctypes.c_ulong(self.thread.ident or 0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(Stopped))
+
+
+class Waiting(Exception):  # noqa: N818
+    """The answer takes longer: the page shows how far it is, and the answer before."""
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _job(key: str, _make: Callable[[Step], Any], _session: str) -> Job:  # noqa: ARG001
+    return Job(_make, _session)
+
+
+def _session() -> str:
+    found = get_script_run_ctx()
+    return "" if found is None else found.session_id
+
+
+def shared(key: str, make: Callable[[Step], _Result], show: Callable[[], None]) -> _Result:
+    """Give what all users of the same table share: it is fitted once.
 
     Parameters
     ----------
     key : str
         Says all that the result follows from.
-    doing : str
-        What is being done, such as "Learning from the past".
     make : callable
+        Takes a `Step` and gives the result.
+    show : callable
+        Shows what is known before the fit.
     """
-    with st.spinner(f"{doing} …"):
-        found: _Result = _made(key, make)
+    kept, me = st.session_state, _session()
+    job = _job(key, make, me)
+    before = kept.get("job")
+    if before is not job:
+        kept.update(job=job, stopped=False)
+        if before is not None:
+            before.leave(me)
+    if not kept["stopped"]:
+        job.waiting.add(me)
+        if isinstance(job.error, Stopped):
+            job.begin()
+        job.thread.join(PATIENCE)
+    if job.thread.is_alive() or isinstance(job.error, Stopped):
+        _progress(job)
+        show()
+        raise Waiting
+    if job.error is not None:
+        if not isinstance(job.error, UnmetError):  # the next one may go well
+            _job.clear(key, make, me)
+        raise job.error if isinstance(job.error, Exception) else RuntimeError(str(job.error))
+    found: _Result = job.found
     return found
+
+
+@st.fragment(run_every=0.5)
+def _progress(job: Job) -> None:
+    """Show how far a fit is, and how to stop it."""
+    stopped = st.session_state["stopped"]
+    if not stopped and not job.thread.is_alive():
+        st.rerun()
+    done, total, doing = job.step
+    told = "Stopped" if stopped else f"{capital(doing)} … {time.monotonic() - job.begun:.0f} s"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.progress(done / total, told)
+        if st.button("Compute" if stopped else "Stop", key="stop"):
+            st.session_state["stopped"] = not stopped
+            if not stopped:
+                job.leave(_session())
+            st.rerun()
+
+
+def answer(about: str, draw: Callable[[], None]) -> None:
+    """Show an answer, and keep it until the next one is there.
+
+    Parameters
+    ----------
+    about : str
+        What it is of: the name of a file.
+    draw : callable
+        Shows it.
+    """
+    draw()
+    st.session_state["answer"] = about, draw
+
+
+def show_earlier() -> None:
+    """Show the answer before, if there is one, as what it is."""
+    if "answer" not in st.session_state:
+        return
+    about, draw = st.session_state["answer"]
+    st.markdown(f"**Below is the previous answer, for {plain(about)}.**")
+    with st.container(key="earlier"):
+        draw()
+
+
+def without_parameters(text: str) -> str:
+    """Take parameters of the library out of a sentence: the page has other names for them.
+
+    Examples
+    --------
+    >>> without_parameters("Say so (sellout_rate=), such as .2.")
+    'Say so, such as .2.'
+    """
+    name = r"[a-z_]+=[^()]*|[a-z]+(_[a-z]+)+|[A-Z][a-z]+[A-Z.]\w+"
+    return re.sub(rf"(, or plan anyway)? \(({name})\)", "", text)
 
 
 def listed(sentences: Iterable[str]) -> None:
     """Show sentences as a list, each of them once."""
-    kept = dict.fromkeys(sentences)
+    kept = dict.fromkeys(map(without_parameters, sentences))
     if kept:
         st.markdown("\n".join(f"- {plain(each)}" for each in kept))
 
@@ -433,25 +560,20 @@ def show_table(table: Any, key: str, columns: dict[str, Any], height: int = 420)
     """Show the first rows of a table, no higher than these need."""
     part = table.head(MAX_ROWS)
     tall = min(38 + 35 * part.height, height)
-    st.dataframe(part, column_config=columns, height=tall, hide_index=True, key=key)
+    how = {"column_config": columns, "height": tall, "placeholder": NONE}
+    st.dataframe(part, hide_index=True, key=key, **how)
     if part.height < table.height:
         st.caption(f"The first {part.height:,} of {table.height:,} rows; the file has all.")
 
 
 def take_away(
-    table: polars.DataFrame,
-    report: Callable[[], str],
-    command: str,
-    name: str = "orders.csv",
-    dialect: Dialect | None = None,
+    orders: Callable[[], bytes], report: Callable[[], str], command: str, name: str = "orders.csv"
 ) -> None:
     """Offer the orders and the report as files, and show the command that makes the same."""
     st.subheader("Take it away", anchor=False)
-    suffix = f".{name.rpartition('.')[2]}"
-    mime = {".csv": "text/csv"}.get(suffix, "application/octet-stream")
+    mime = "text/csv" if name.endswith(".csv") else "application/octet-stream"
     with st.container(horizontal=True):
-        made = partial(table_bytes, table, suffix, dialect)
-        offer(f"Download {name}", made, name, mime, type="primary")
+        offer(f"Download {name}", orders, name, mime, type="primary")
         offer("Download report.html", report, "report.html", "text/html")
     st.caption("The same on the command line:")
     st.code(command, language="bash", wrap_lines=True)

@@ -6,6 +6,7 @@ report.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -14,6 +15,7 @@ from unmet.app.controls import (
     NONE,
     Asked,
     Source,
+    answer,
     beside,
     chart,
     key_figures,
@@ -24,15 +26,7 @@ from unmet.app.controls import (
     show_table,
     take_away,
 )
-from unmet.app.planning import (
-    QuickPlan,
-    guess,
-    item_of,
-    items,
-    orders_name,
-    plan_command,
-    unit_of,
-)
+from unmet.app.planning import guess, item_of, items, orders_name, plan_command, unit_of, written
 from unmet.censoring.text import capital, order_labels, percent
 from unmet.charts import curve
 from unmet.costs import Newsvendor
@@ -57,47 +51,83 @@ from unmet.tables.schema import date_columns, holds_flags
 if TYPE_CHECKING:
     import polars
 
+    from unmet.tables.forms import SalesTable
+
 _RATES = (None, *(place / 20 for place in range(17)))
 _MAX_ITEMS = 1_000  # that one chooses from; a search finds the others
 _GAPS = dict(zip(GAPS, ("found out", "unknown", "nothing sold"), strict=True))
 
 
 def show_orders(source: Source) -> None:
-    """Show the page of a history: controls, orders, one item, notes, and what to take away."""
+    """Show the page of a history: controls, then orders and what to take away."""
     with st.sidebar:
         asked = _columns(source)
-    if asked.on_hand is not None:
-        _show_replenishment(source, asked)
-        return
-    st.title("Orders for the coming days", anchor=False)
-    st.caption(
-        "From what was sold to what to order: with what sold-out days hid, and with as much safety "
-        "as you ask for."
-    )
-    horizon, lead_time, moved, compared = _controls(source, asked)
-    key = f"{asked.key} {horizon} {lead_time}"
-    plan = QuickPlan(horizon=horizon, lead_time=lead_time, **asked.parameters)
+    lasts = asked.on_hand is not None
+    st.title("What to order now" if lasts else "Orders for the coming days", anchor=False)
+    st.caption("From what was sold to what to order: with what sold-out days hid, and with safety.")
+    given, moved = _controls(source, asked)
+    if not lasts:  # where models are compared: as `unmet plan` does, until somebody asks
+        usual = {"cost": Newsvendor.at_level(SERVICE_LEVEL), "sellout_rate": None}
+        given |= st.session_state.get(f"compared {asked.key}", usual)
+    plan = OrderPlan(**given, **asked.parameters)
+    key = f"{asked.key} {given}"
+    sales = _sales(asked.key, plan, source.file.table, asked.future)
+    tables: dict[str, Any] = {"future": asked.future, "on_order": asked.on_order}
     learned = shared(
-        f"history {key}",
-        "Learning from the past",
-        lambda: plan.fit(source.file.table, future=asked.future),
+        key,
+        lambda tell: plan.fit(sales, progress=tell, **tables),
+        partial(_show_columns, source, asked, sales),
     )
-    choice = learned.choice_
-    if compared:  # once, at the cost at which it is first asked for
-        doing = "Comparing all models on the last weeks"
-        choice = shared(f"backtest {key}", doing, lambda: learned.at(**moved).compare())
-    decided = shared(
-        f"orders {key} {moved} {choice.model}", "Deciding", lambda: learned.at(choice, **moved)
+    same = all(getattr(learned, name) == value for name, value in moved.items())
+    decided = learned if same else learned.at(**moved)
+    draw = _show_replenishment if lasts else _show_coming
+    answer(source.name, partial(draw, source, asked, sales, learned, decided))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the table …")
+def _sales(key: str, _plan: OrderPlan, _table: polars.DataFrame, _future: Any) -> SalesTable:  # noqa: ARG001
+    return _plan.read(_table, _future)
+
+
+def _show_columns(source: Source, asked: Asked, sales: SalesTable) -> None:
+    """Show which column is what and why, and what was read, as `unmet plan` does."""
+    import polars as pl
+
+    schema, dates = sales.schema, sales.table[sales.schema.date]
+    st.markdown(
+        f"{sales.n_rows:,} rows of {sales.n_series:,} series, a {schema.period} each, "
+        f"{dates.min()} to {dates.max()}."
     )
-    data = report_data(decided)
+    guess = asked.guess or Schema()
+    rows = [
+        (
+            name.replace("_", " "),
+            ", ".join(column) if isinstance(column, tuple) else column,
+            guess.why.get(name, "") if column == getattr(guess, name) else "as chosen at the side",
+        )
+        for name in ("date", "series", "sales", "sold_out", "stock", "price", "on_hand")
+        if (column := getattr(schema, name))
+    ]
+    table = pl.DataFrame(rows, schema=["what", "column", "because of"], orient="row")
+    st.dataframe(table, hide_index=True, key="columns")
+    if schema.left_out:
+        shown = ", ".join(f"{name} ({why})" for name, why in [*schema.left_out.items()][:20])
+        st.caption(plain(f"Not used: {shown}."))
+    listed((*source.file.notes, *sales.notes))
+
+
+def _show_coming(
+    source: Source, asked: Asked, sales: SalesTable, learned: OrderPlan, decided: OrderPlan
+) -> None:
+    """Show orders for coming days: key figures, items, notes, how they were made, and files."""
+    data, choice = report_data(decided), decided.choice_
     share = data["sold_out"]
     told = "of the past, as counted" if share is not None else "no column tells"
     sold_out = f"sold-out {asked.unit}", "?" if share is None else percent(share), told
     # what the others cost stands below
     cards = [card for card in order_cards(data) if not card[0].startswith("cost")]
     key_figures([*cards, sold_out])
-    find = _orders(decided)
-    _item(decided, find)
+    _orders(decided)
     _notes(source, data)
     with st.expander("How the orders were made"):
         st.markdown(plain(choice.why))
@@ -106,13 +136,15 @@ def show_orders(source: Source) -> None:
             st.caption(f"Mean cost of a day on {choice.n_days} days that no model had seen{sold}:")
             columns = {name: cells for name, cells, _ in cost_table(choice)}
             st.dataframe(columns, hide_index=True, key="models")
-        else:
-            st.markdown("“Compare all models” tries others on the last weeks of the past.")
+        if decided is not learned and choice.cost:
+            level = f"{100 * float(learned.cost_.level):.4g}%"
+            st.markdown(f"Models were compared at a service level of {level}.")
+            if st.button("Compare them at the one above", key="compare"):
+                moved = {"cost": decided.cost, "sellout_rate": decided.sellout_rate}
+                st.session_state[f"compared {asked.key}"] = moved
+                st.rerun()
         listed(choice.left_out)
-        used = [f"{name}: {why}" for name, why in decided.schema_.left_out.items()]
-        if used:
-            st.markdown("Columns that are not used:")
-            listed(used)
+        _show_columns(source, asked, sales)
     _take_away(source, asked, decided)
 
 
@@ -127,11 +159,9 @@ def _take_away(source: Source, asked: Asked, decided: OrderPlan) -> None:
         decimal=source.decimal,
         orders=name,
     )
-
-    def report() -> str:
-        return render(report_data(decided, notes=source.file.notes, command=command))
-
-    take_away(decided.order_table_, report, command, name, source.file.dialect)
+    content = partial(report_data, decided, notes=source.file.notes, command=command)
+    orders = partial(written, decided, source.file, name)
+    take_away(orders, lambda: render(content()), command, name)
 
 
 # --- At the side: which column is what.
@@ -156,11 +186,7 @@ def _columns(source: Source) -> Asked:
     others = [name for name in table.columns if name not in (date, sales)]
     begin = [name for name in rest.series or () if name in others]
     series = st.multiselect(
-        "Items: columns that tell them apart",
-        others,
-        begin,
-        key=f"{key}-series",
-        placeholder=NONE,
+        "Items: columns that tell them apart", others, begin, key=f"{key}-series", placeholder=NONE
     )
     flags = [name for name in others if holds_flags(table[name])]
     amounts = [name for name in numeric if name != sales]
@@ -219,70 +245,48 @@ def _guess(key: str, given: dict[str, str], _table: polars.DataFrame) -> tuple[S
 # --- What is moved.
 
 
-def _controls(source: Source, asked: Asked) -> tuple[int, int, dict[str, Any], bool]:
-    """Show horizon and service level first, then what matters less often."""
-    key, unit = source.key, asked.unit
-    unknown = not asked.labels["sold_out"] and not asked.labels["stock"]
+def _controls(source: Source, asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Ask for what is fitted for, such as the horizon, and for what is moved: costs and a rate."""
+    lasts, unit, one = asked.on_hand is not None, asked.unit, asked.unit[:-1]
+    key = f"{source.key}-{unit}-{lasts}"
     with st.container(border=True):
-        first, second, third, fourth = st.columns([1.1, 2.6, 1.1, 2.2], gap="medium")
-        with first:
-            horizon = st.number_input(
-                f"{unit.capitalize()} to order for", 1, 366, 7, key=f"{key}-horizon-{unit}"
+        first, second, third, fourth = st.columns([1.1, 2.6, 1.2, 2.1], gap="medium")
+        label = f"{capital(unit)} {'from one order to the next' if lasts else 'to order for'}"
+        days = first.number_input(label, 1, 366, 1 if lasts else 7, key=f"{key}-days")
+        label = f"{capital(unit)} until an order arrives" if lasts else f"Lead time, {unit}"
+        about = f"{capital(unit)} from the last one known to the first one ordered for."
+        if lasts:
+            about = f"0: ordered tonight, it is there when the next {one} begins."
+        lead_time = third.number_input(label, 0, 366, 0, key=f"{key}-lead", help=about)
+        rate = None
+        if not (lasts or asked.labels["sold_out"] or asked.labels["stock"]):
+            rate = fourth.select_slider(
+                f"Share of {unit} that sold out",
+                _RATES,
+                None,
+                key=f"{key}-rate",
+                format_func=lambda each: "not known" if each is None else f"{each:.0%}",
+                help="About how often you sell out: sales then hide demand.",
             )
-        with third:
-            lead_time = st.number_input(
-                f"Lead time, {unit}",
-                0,
-                366,
-                0,
-                key=f"{key}-lead",
-                help=f"{unit.capitalize()} from the last one known to the first one ordered for.",
-            )
-        with fourth:
-            rate = None
-            if unknown:
-                rate = st.select_slider(
-                    f"Share of {unit} that sold out",
-                    _RATES,
-                    None,
-                    key=f"{key}-rate",
-                    format_func=lambda each: "not known" if each is None else f"{each:.0%}",
-                    help="About how often you sell out: sales then hide demand.",
-                )
-            compared = st.toggle(
-                "Compare all models",
-                value=True,
-                key=f"{key}-compare",
-                help="Tries several ways to forecast on the last weeks and keeps the cheapest, as "
-                "the command line does; without it orders are there some seconds sooner.",
-            )
-            by_costs = st.toggle("Costs instead of a service level", key=f"{key}-costs")
-        with second:
-            cost = _costs(key) if by_costs else Newsvendor.at_level(_service_level(key, unit))
-    return int(horizon), int(lead_time), {"cost": cost, "sellout_rate": rate}, compared
-
-
-def _costs(key: str) -> Newsvendor:
-    left, right = st.columns(2)
-    with left:
-        under = st.number_input("A unit too little costs", 0.01, 1e9, 3.0, key=f"{key}-underage")
-    with right:
-        over = st.number_input("A unit too much costs", 0.01, 1e9, 1.0, key=f"{key}-overage")
-    st.caption(f"Demand is then met on {under / (under + over):.0%} of the days.")
-    return Newsvendor(float(under), float(over))
-
-
-def _service_level(key: str, unit: str) -> float:
-    """Ask for the share of days on which demand is to be met."""
-    level = st.slider(
-        f"Service level: share of {unit} on which demand is met",
-        50,
-        99,
-        round(100 * SERVICE_LEVEL),
-        format="%d%%",
-        key=f"{key}-level",
-    )
-    return float(level / 100)
+        if fourth.toggle("Costs instead of a service level", key=f"{key}-costs"):
+            left, right = second.columns(2)
+            little, much = "A unit too little costs", "A unit too much costs"
+            if lasts:
+                little, much = "A unit that is missing costs", f"A unit left over costs, each {one}"
+            start = (1.0, 0.2) if lasts else (3.0, 1.0)
+            under = left.number_input(little, 0.01, 1e9, start[0], key=f"{key}-underage")
+            over = right.number_input(much, 0.01, 1e9, start[1], key=f"{key}-overage")
+            cost = Newsvendor(float(under), float(over))
+            second.caption(f"Demand is then met on {cost.level:.0%} of the {unit}.")
+        else:
+            label = f"Service level: share of {unit} on which demand is met"
+            usual, key = round(100 * SERVICE_LEVEL), f"{source.key}-level"
+            level = second.slider(label, 50, 99, usual, format="%d%%", key=key)
+            cost = Newsvendor.at_level(level / 100)
+    if lasts:
+        return {"supply": SupplyRules(lead_time=int(lead_time), review=int(days))}, {"cost": cost}
+    given = {"horizon": int(days), "lead_time": int(lead_time)}
+    return given, {"cost": cost, "sellout_rate": rate}
 
 
 # --- What is shown.
@@ -300,15 +304,16 @@ def _found(order_table: polars.DataFrame, names: Any) -> tuple[polars.DataFrame,
     return rows, find.strip().lower()
 
 
-def _orders(plan: OrderPlan) -> str:
-    """Show orders as items × days; give what was searched for."""
+@st.fragment
+def _orders(plan: OrderPlan) -> None:
+    """Show orders as items × days, and one item; a search makes nothing else anew."""
     import polars as pl
 
     st.subheader("Orders", anchor=False)
     schema, labels = plan.schema_, order_labels(plan.panel_.unit)
     rows, find = _found(plan.order_table_, item_name(schema.series))
     if not rows.height:
-        return find
+        return
     cells = rows.select(
         item_name(schema.series), date=schema.date, decision=pl.col("order").cast(pl.Float64)
     )
@@ -324,7 +329,7 @@ def _orders(plan: OrderPlan) -> str:
         if kind.is_numeric()
     }
     show_table(table, "orders", columns)
-    return find
+    _item(plan, find)
 
 
 def _item(plan: OrderPlan, find: str) -> None:
@@ -358,91 +363,30 @@ def _notes(source: Source, data: dict[str, Any]) -> None:
 # --- Where stock lasts.
 
 
-def _show_replenishment(source: Source, asked: Asked) -> None:
-    """Show the page of replenishment: controls, orders, stock to come, notes, and files."""
-    st.title("What to order now", anchor=False)
-    st.caption(
-        "From what was sold, what is there and what is on its way to the next order of each item: "
-        "enough until the one after it can arrive."
-    )
-    rules, cost = _supply_controls(source, asked)
-    plan = OrderPlan(supply=SupplyRules(**rules), **asked.parameters)
-    learned = shared(
-        f"replenish {asked.key} {rules}",
-        "Learning from the past",
-        lambda: plan.fit(source.file.table, future=asked.future, on_order=asked.on_order),
-    )
-    with st.spinner("Deciding …"):
-        decided = learned.at(cost=cost)
+def _show_replenishment(
+    source: Source, asked: Asked, sales: SalesTable, _: OrderPlan, decided: OrderPlan
+) -> None:
+    """Show what to order now: orders, stock to come, notes, how they were made, and files."""
     data = report_data(decided, most=_MAX_ITEMS)
     key_figures(replenishment_cards(data))
-    st.subheader("Orders, the most urgent first", anchor=False)
-    find = _urgent(data)
-    _stock(data, find)
+    _urgent(data)
     _notes(source, data)
     with st.expander("How the orders were made"):
         st.markdown(plain(f"{capital(data['aim'])}."))
         st.markdown(plain(f"Expected demand follows {LABELS[data['choice'].model]}."))
-        missed = data["choice"].cost
-        usual = missed.get("seasonal") or 1.0
-        if len(missed) > 1:
-            ranked = sorted(missed, key=missed.__getitem__)
-            st.caption(f"How far each way missed demand on {data['unit']}s held out:")
-            columns = {
-                "expected demand": [LABELS[name] for name in ranked],
-                "against what is usual": [f"{missed[name] / usual:.0%}" for name in ranked],
-            }
-            st.dataframe(columns, hide_index=True, key="missed")
+        _show_columns(source, asked, sales)
     _take_away(source, asked, decided)
 
 
-def _supply_controls(source: Source, asked: Asked) -> tuple[dict[str, Any], Newsvendor]:
-    """Ask how long orders take, how often one orders, and what to aim at."""
-    key, unit = source.key, asked.unit
-    with st.container(border=True):
-        first, second, third, fourth = st.columns([1.2, 1.2, 2.4, 2.1], gap="medium")
-        with first:
-            lead_time = st.number_input(
-                f"{capital(unit)} until an order arrives",
-                0,
-                366,
-                0,
-                key=f"{key}-arrives-{unit}",
-                help=f"0: ordered tonight, it is there when the next {unit[:-1]} begins.",
-            )
-        with second:
-            review = st.number_input(
-                f"{capital(unit)} from one order to the next",
-                1,
-                366,
-                1,
-                key=f"{key}-review-{unit}",
-                help="Each order must last until the next one arrives.",
-            )
-        with fourth:
-            by_costs = st.toggle("Costs instead of a service level", key=f"{key}-lasting-costs")
-        with third:
-            if not by_costs:
-                cost = Newsvendor.at_level(_service_level(key, unit))
-            else:
-                left, right = st.columns(2)
-                name, each = f"{key}-shortage", unit[:-1]
-                missing = left.number_input(
-                    "A unit that is missing costs", 0.01, 1e9, 1.0, key=name
-                )
-                label, name = f"A unit left over costs, each {each}", f"{key}-holding"
-                over = right.number_input(label, 0.01, 1e9, 0.2, key=name)
-                cost = Newsvendor(underage=float(missing), overage=float(over))
-    return {"lead_time": int(lead_time), "review": int(review)}, cost
-
-
-def _urgent(data: dict[str, Any]) -> str:
-    """Show orders, the most urgent first; give what was searched for."""
+@st.fragment
+def _urgent(data: dict[str, Any]) -> None:
+    """Show orders, the most urgent first, and the stock to come of one item."""
     import polars as pl
 
+    st.subheader("Orders, the most urgent first", anchor=False)
     rows, find = _found(data["decisions"], pl.col("item"))
     if not rows.height:
-        return find
+        return
     config = st.column_config
     columns: dict[str, Any] = {
         "item": config.TextColumn("item", pinned=True),
@@ -460,7 +404,7 @@ def _urgent(data: dict[str, Any]) -> str:
         "An item runs empty when demand is more likely than not to exceed what is there, if no "
         "other order follows. The chance is that of the time which this order is for."
     )
-    return find
+    _stock(data, find)
 
 
 def _stock(data: dict[str, Any], find: str) -> None:

@@ -13,6 +13,8 @@ import streamlit as st
 from unmet.app.controls import (
     STYLE,
     PageChoice,
+    Waiting,
+    answer,
     bring,
     chart,
     choose,
@@ -21,30 +23,25 @@ from unmet.app.controls import (
     move,
     plain,
     shared,
+    show_earlier,
     show_table,
     take_away,
+    without_parameters,
 )
 from unmet.app.orders import show_orders
 from unmet.app.whatif import WhatIf
 from unmet.censoring.plots import possible_rates, quantile_chart, rate_charts
-from unmet.censoring.text import (
-    Labels,
-    capital,
-    followed,
-    hidden_rows,
-    if_wrong,
-    labels_for,
-    sure,
-)
+from unmet.censoring.text import Labels, capital, followed, hidden_rows, if_wrong, labels_for, sure
 from unmet.errors import UnmetError
 from unmet.planning.plan_options import command_of, plan_from_options
 from unmet.report import render
 from unmet.report.page import decision_cards, method_costs
 from unmet.report.sentences import decisions_finding, quantiles_finding, sensitivity_finding
 from unmet.report.tables import decisions_chart
+from unmet.tables.reading import table_bytes
 
 if TYPE_CHECKING:
-    pass
+    from unmet.progress import Step
 
 
 def main() -> None:
@@ -64,11 +61,14 @@ def main() -> None:
             with st.sidebar:
                 choice = choose(source)
             _answer(choice)
+    except Waiting:
+        show_earlier()
     except UnmetError as error:
-        st.error(plain(str(error)), icon="⚠️")
+        st.error(plain(without_parameters(str(error))), icon="⚠️")
         st.markdown(
             "Choose another file or other columns at the side; the page goes on from there."
         )
+        show_earlier()
     except Exception:
         logging.getLogger("unmet").exception("The what-if page met something unexpected.")
         st.error("Something unexpected went wrong; the terminal says what.", icon="⚠️")
@@ -85,22 +85,24 @@ def _answer(choice: PageChoice) -> None:
     plan = plan_from_options(**choice.labels, **costs)
     # of the content as it was read: another decimal sign makes another table of the same file
     content = f"{choice.key} {dict(choice.table.schema)} {choice.table.hash_rows().sum()}"
-    what_if = shared(
-        f"rows {content} {plan.get_params()}",
-        "Learning how much is hidden",
-        lambda: WhatIf(plan, choice.table),
-    )
+
+    def learn(tell: Step) -> WhatIf:
+        tell(1, 2, "learning how much is hidden")
+        return WhatIf(plan, choice.table)
+
+    read = f"{choice.table.height:,} rows of {choice.names[0]}."
+    what_if = shared(f"rows {content} {plan.get_params()}", learn, lambda: listed([read]))
     assumed, lots = moved or move(choice, rates=what_if.takes_rates)
     data = what_if.outcome(assumed, choice.coming, truth=choice.truth, **lots)
     data["command"] = command_of(data["plan"], *choice.names, **lots)
-    _show(data, choice.about)
+    answer(choice.names[0], lambda: _show(data, choice.about))
 
 
 def _show(data: dict[str, Any], about: str) -> None:
     """Show key figures, charts, the table, what is not known, and what can be taken away."""
     labels, decided = labels_for(data["problem"]), data["decisions"]
-    # one column less, so that names fit
-    key_figures(card for card in decision_cards(data) if card[0] != "rows decided")
+    # one column less, so that names fit; what else there is to say stands below
+    key_figures(card[:3] for card in decision_cards(data) if card[0] != "rows decided")
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader(capital(labels.decisions), anchor=False)
@@ -135,7 +137,7 @@ def _show(data: dict[str, Any], about: str) -> None:
         if kind.is_temporal():
             columns[name] = st.column_config.DateColumn(format="YYYY-MM-DD")
     show_table(decided, "decisions", columns, 320)
-    take_away(decided, lambda: render(data), data["command"])
+    take_away(lambda: table_bytes(decided, ".csv"), lambda: render(data), data["command"])
     with rate_place:  # last, because its curve takes longest the first time
         _rates(data, labels)
 

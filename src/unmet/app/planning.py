@@ -1,31 +1,30 @@
-"""What the page does without streamlit: read files, guess columns, plan at once, write commands.
+"""What the page does without streamlit: read files, guess columns, write commands.
 
-What a history teaches depends on neither the service level nor costs, so it is learned once and
-`OrderPlan.at` decides again. Orders are those of `unmet plan`. A guess is a start that the user
-corrects.
+A guess is a start that the user corrects.
 """
 
 from __future__ import annotations
 
+import gzip
 import shlex
 from collections.abc import Collection
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
 from unmet.errors import InvalidInput
-from unmet.estimators.base import one_blas_thread
-from unmet.evaluation.backtest import ModelChoice
 from unmet.planning import OrderPlan, Schema, infer_schema
-from unmet.planning.candidates import LABELS
 from unmet.planning.replenishment import EMPTY
 from unmet.report.data import PARTS, histories, series_name
-from unmet.tables.dates import find_period, read_dates
+from unmet.report.tables import item_name
+from unmet.tables.dates import dates_as_read, find_period, read_dates
 from unmet.tables.forms import as_long
-from unmet.tables.reading import SUFFIXES, TableFile, read_file
+from unmet.tables.reading import SUFFIXES, TableFile, read_file, table_bytes
 from unmet.tables.schema import (
     NAMES,
     OPPOSITE,
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 MAX_MEGABYTES = 50
 MAX_BYTES = MAX_MEGABYTES * 1024 * 1024
 """Larger files are for the command line."""
+MAX_UNPACKED = 10 * MAX_BYTES
 
 _LONGEST = 100  # characters of a file's name
 _MAX_FEATURES = 12
@@ -104,6 +104,11 @@ def read_uploaded(
     with TemporaryDirectory() as folder:
         file = Path(folder) / f"table{suffix}"
         file.write_bytes(data)
+        if (size := _unpacked(file)) > MAX_UNPACKED:
+            raise InvalidInput(
+                f"{short} must not unpack to more than {MAX_UNPACKED:,} bytes or cells, got "
+                f"{size:,} or more: use the command line (unmet plan) for such files."
+            )
         try:
             found = read_file(file, text=text, decimal=decimal)
         except InvalidInput as error:
@@ -113,6 +118,30 @@ def read_uploaded(
         found = replace(found, table=table, cells=None)
     notes = (*(each.replace(file.name, short) for each in found.notes), *said)
     return replace(found, notes=notes)
+
+
+def _unpacked(file: Path) -> int:
+    """Bytes, or cells of a Parquet file, that a file unpacks to; what is no such file has none.
+
+    A small file that fills the memory would end the sessions of all users.
+    """
+    import polars as pl
+
+    name = file.name
+    try:
+        if name.endswith(".gz"):
+            with gzip.open(file) as text:
+                blocks = iter(lambda: len(text.read(1 << 20)), 0)
+                return sum(islice(blocks, 1 + (MAX_UNPACKED >> 20)))
+        if name.endswith(".xlsx"):
+            with ZipFile(file) as parts:
+                return sum(each.file_size for each in parts.infolist())
+        if name.endswith((".parquet", ".pq")):
+            table = pl.scan_parquet(file)
+            return int(table.select(pl.len()).collect().item()) * len(table.collect_schema())
+    except (OSError, EOFError, BadZipFile, pl.exceptions.PolarsError):
+        pass  # whoever reads it says what is wrong
+    return 0
 
 
 def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str, Any]:
@@ -265,40 +294,16 @@ def unit_of(table: polars.DataFrame, date: str) -> str:
     return find_period(read_dates(table, date), date).split()[-1] + "s"
 
 
-# --- Learning once, deciding often.
-
-
-class QuickPlan(OrderPlan):
-    """A plan whose `fit` takes the linear model without a comparison: `at` decides at once.
-
-    On 100 series × 90 days that model is fitted in a tenth of a second at each level, where trees
-    take two seconds.
-
-    Examples
-    --------
-    >>> from unmet import Newsvendor
-    >>> from unmet.planning import example
-    >>> plan = QuickPlan(horizon=2).fit(example().sales.tail(500))
-    >>> costs = (Newsvendor.at_level(level) for level in (0.7, 0.97))
-    >>> low, high = (plan.at(cost=cost).orders() for cost in costs)
-    >>> bool(low["order"].sum() < high["order"].sum())
-    True
-    """
-
-    def _choose(self) -> ModelChoice:
-        why = f"Orders follow {LABELS['linear']}, which is learned at once."
-        return self._short() or ModelChoice("linear", why)
-
-    def compare(self) -> ModelChoice:
-        """Compare all candidates on the last weeks, as `unmet plan` does."""
-        with one_blas_thread():
-            return super()._choose()
+# --- What is shown of one item.
 
 
 def items(plan: OrderPlan) -> dict[int, str]:
     """Places and names of the series that orders are for."""
-    places = np.flatnonzero(plan.panel_.planned).tolist() if plan.schema_.series else [0]
-    return {place: series_name(plan, place) or "All sales" for place in places}
+    keys, series = plan.panel_.keys, plan.schema_.series
+    if not series or keys is None:
+        return {0: "All sales"}
+    names = keys.select(item_name(series)).to_series().to_list()
+    return {place: names[place] for place in np.flatnonzero(plan.panel_.planned).tolist()}
 
 
 def item_of(plan: OrderPlan, place: int) -> tuple[dict[str, Any], polars.DataFrame]:
@@ -330,6 +335,17 @@ def orders_name(table: str) -> str:
     """Name a file of orders by the kind of the table that they follow from."""
     ending = table.lower().rpartition(".")[2]
     return f"orders.{ending if ending in ('parquet', 'pq', 'xlsx') else 'csv'}"
+
+
+def written(plan: OrderPlan, file: TableFile, name: str) -> bytes:
+    """Write orders as a file was: its kind and, in text, its signs and its form of dates."""
+    import polars as pl
+
+    orders, date = plan.order_table_, plan.schema_.date
+    if name.endswith(".csv") and date in file.table.columns:
+        days = [each for each, kind in orders.schema.items() if kind == pl.Date]
+        orders = orders.with_columns(dates_as_read(orders[each], file.table[date]) for each in days)
+    return table_bytes(orders, f".{name.rpartition('.')[2]}", file.dialect)
 
 
 def plan_command(

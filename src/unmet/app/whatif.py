@@ -11,6 +11,7 @@ from copy import copy
 from functools import partial
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from unmet.arrays import Band
@@ -95,8 +96,11 @@ class WhatIf:
         self._diagnosis: tuple[str, Diagnosis] | None = None
         self._fitted_model: Any = None
         self._held_out: HeldOut | None = None
-        if self._features is None:
-            return  # one age for all is computed anew each time
+        values = self._rows.observed
+        if plan.problem == "newsvendor" and np.ptp(values) == 0:  # nothing tells what is hidden
+            self._plan.set_params(band=None, model="linear")
+        if self._features is None or not self._plan.latent:
+            return  # one age for all, and a model without a band, are fitted anew each time
         estimator = self._plan.estimator()
         if max_rows is not None:
             rule = "model__band" if isinstance(estimator, ModelEstimator) else "rule"
@@ -203,8 +207,7 @@ class WhatIf:
             return None
         if isinstance(plan.sellout_rate, float):
             return ModelChoice(
-                "linear",
-                f"Orders follow {LABELS['linear']}, because a rate was assumed.",
+                "linear", f"Orders follow {LABELS['linear']}, because a rate was assumed."
             )
         return self._held_out.choose(plan.cost)
 
@@ -257,6 +260,11 @@ class WhatIf:
         """Say how this differs from what the command line would do."""
         said = []
         found, rate = plan.diagnosis_, plan.sellout_rate
+        if not plan.latent:
+            said.append(
+                f"All {self._rows.observed.size:,} rows have the same observation: nothing tells "
+                "whether they hide demand."
+            )
         if isinstance(rate, float) and found is not None:
             if found.share_is_seen:
                 said.append(
@@ -280,5 +288,7 @@ class WhatIf:
 def _at_rate(plan: DecisionPlan, rate: float | None) -> DecisionPlan:
     """Give a copy of a plan whose band assumes a rate, or none."""
     copied: DecisionPlan = clone(plan)
+    if not plan.latent:
+        return copied
     copied.band = clone(plan.rule).set_params(sellout_rate=rate)
     return copied

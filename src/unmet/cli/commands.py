@@ -5,6 +5,7 @@ Each reads options and files, asks `unmet.planning`, and prints; nothing is comp
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 from dataclasses import replace
@@ -494,6 +495,7 @@ def _options(port: int, browser: bool = False) -> dict[str, str]:
         "server.enableXsrfProtection": "true",
         "server.enableCORS": "true",  # other origins are refused
         "server.maxUploadSize": str(MAX_MEGABYTES),
+        "server.disconnectedSessionTTL": "30",  # a page that was closed holds files open until then
         "browser.gatherUsageStats": "false",
         "client.toolbarMode": "minimal",
         "theme.light.primaryColor": "#0072B2",  # of Okabe and Ito, as in the figures
@@ -511,4 +513,8 @@ def _serve(port: int, browser: bool = False) -> None:
 
     page = Path(str(unmet.app.__file__)).with_name("page.py")
     flags = [f"--{name}={value}" for name, value in _options(port, browser).items()]
+    # a page elsewhere whose name comes to mean this computer is not served
+    told = os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", "").replace(",", " ").split()
+    hosts = ["localhost", "127.0.0.1", "::1", *told]
+    flags += [f"--server.allowedHosts={host}" for host in hosts]
     cli.main(["run", str(page), *flags], standalone_mode=False)
