@@ -107,3 +107,54 @@ def test_ordinary_tables_pass():
     assert OrderPlan(horizon=1, model="seasonal").fit(new).orders().height == 4
     short = panel(2, [f"i{place}" for place in range(20)])  # two days are all that there is
     assert OrderPlan(horizon=1, model="seasonal").fit(short).orders().height == 20
+
+
+def mistyped(rows, places, value, column="sales"):
+    cells = rows[column].to_list()
+    for place in places:
+        cells[place] = value
+    return rows.with_columns(pl.Series(column, cells))
+
+
+def test_a_mistyped_cell_counts_as_unknown(monkeypatch):
+    rows = mistyped(panel(70), [66], 10_000)
+    plan = OrderPlan(horizon=2, model="seasonal").fit(rows)
+    next_largest = rows["sales"].head(66).append(rows["sales"][67:70]).max()
+    quoted = "10,000 in 'sales' on 2024-03-07 for item a counts as unknown, because the next "
+    assert any(note.startswith(f"{quoted}largest is {next_largest}") for note in plan.notes_)
+    assert np.argwhere(np.isnan(plan.panel_.observed)).tolist() == [[0, 66]]
+    kept = OrderPlan(horizon=2, model="seasonal").fit(rows, force=True)
+    assert np.nanmax(kept.panel_.observed) == 10_000
+    assert not any("unknown" in note for note in kept.notes_)
+    # a cell that is no longer among sales does not allow orders of ten times as much
+    monkeypatch.setattr(
+        "unmet.planning.candidates.PanelModel.decide", lambda *asked: np.full(asked[2].size, 500.0)
+    )
+    with pytest.raises(SolverFailure, match="or plan anyway"):
+        OrderPlan(horizon=2, model="seasonal").fit(rows)
+
+
+def test_a_mistyped_price_counts_as_unknown():
+    rows = panel(70).with_columns(price=pl.Series(RNG.choice([2.5, 3.0], 210)))
+    coming = panel(72).filter(pl.col("date") > rows["date"].max()).drop("sales")
+    coming = mistyped(coming.with_columns(price=pl.lit(2.5)), [1], 250.0, "price")
+    plan = OrderPlan(horizon=2, model="seasonal").fit(
+        mistyped(rows, [66], 300.0, "price"), future=coming
+    )
+    assert np.argwhere(np.isnan(plan.panel_.known["price"])).tolist() == [[0, 66], [0, 71]]
+
+
+def bulk_orders():
+    """Spare parts: mostly none, now and then one, once sixty for a whole fleet."""
+    return mistyped(panel(200).with_columns(sales=(pl.col("sales") > 14).cast(int)), [150], 60)
+
+
+def an_event():
+    """The market in town: all sell more, and one of them more than ever."""
+    return mistyped(mistyped(panel(70), [50], 400), [120, 190], 60)
+
+
+@pytest.mark.parametrize("made", [bulk_orders, an_event])
+def test_what_is_not_mistyped(made):
+    plan = OrderPlan(horizon=2, model="seasonal").fit(made())
+    assert not any("next largest" in note for note in plan.notes_)

@@ -181,8 +181,11 @@ def read_panel(
     *,
     coming: Any = None,
     n_coming: int = 0,
+    force: bool = False,
 ) -> tuple[Panel, list[str]]:
     """Read a panel from a table.
+
+    Sales far beyond all others of their series are mistyped, and count as unknown.
 
     Parameters
     ----------
@@ -193,6 +196,8 @@ def read_panel(
         features. Series that only it has are new.
     n_coming : int
         Coming days that matter, lead time included.
+    force : bool
+        Whether to take all cells as they are.
 
     Returns
     -------
@@ -244,6 +249,10 @@ def read_panel(
         told = np.full(shape, np.nan)
         told[codes, day] = hidden
     observed, told = _fill_gaps(observed, told, schema.gaps, period, notes)
+    places = (first, period), keys
+    if not force:
+        observed = _without_mistyped(observed, schema.sales, *places, notes)
+        told = None if told is None else np.where(np.isnan(observed), np.nan, told)
     known, categories = _known(
         table,
         later,
@@ -254,6 +263,9 @@ def read_panel(
         keys,
         notes,
     )
+    if not force:
+        prices = {each for each in known if each == schema.price} - set(categories)
+        known |= {each: _without_mistyped(known[each], each, *places, notes) for each in prices}
     static = _static(table, schema, codes, n_series, later, keys)
     planned = _planned(observed, period, notes)
     closed = _closed_weekdays(observed, period, n_coming)
@@ -398,6 +410,63 @@ def _fill_gaps(
             f"{count} as unknown, not as 0; if nothing was sold then, say so (gaps='zero')."
         )
     return observed, hidden
+
+
+def _without_mistyped(
+    values: Array,
+    name: str,
+    start: tuple[datetime.date, str],
+    keys: polars.DataFrame,
+    notes: list[str],
+) -> Array:
+    """Take cells for unknown that are ten times all others of their series, but for 2% of them.
+
+    Where most cells are 0, an order in bulk may be so large: there it takes a hundred times. On a
+    day on which other series have three times their mean as well, it is an event. Where most series
+    have more such cells, they are on two scales, such as units and cents: they are refused.
+    """
+    found: list[tuple[int, int, float]] = []
+    positive = np.where(values > 0, values, 0.0)
+    count = (positive > 0).sum(axis=1)
+    mean = positive.sum(axis=1) / np.maximum(count, 1)
+    two_scales: list[Array] = []
+    for row in np.flatnonzero((positive.max(axis=1, initial=0.0) >= 50.0) & (count >= 10)):
+        rising = np.maximum(np.sort(positive[row]), 5.0)
+        if (rising[1:] < 10 * rising[:-1]).all():  # most series
+            continue
+        there = np.flatnonzero(positive[row])
+        falling = there[np.argsort(-positive[row, there], kind="stable")]
+        size = np.maximum(positive[row, falling], 5.0)
+        times = 10.0 if 2 * there.size > there[-1] - there[0] else 100.0
+        beyond = np.flatnonzero(size[:-1] >= times * size[1:]) + 1
+        few = 1 + there.size // 50
+        two_scales += [size[each - 1 : each + 1] for each in beyond if few < each < size.size - few]
+        last = max(beyond[beyond <= few], default=0)
+        for day in falling[:last]:
+            others = ~np.isnan(values[:, day]) & (mean > 0)
+            others[row] = False
+            event = (positive[others, day] >= 3 * mean[others]).sum()
+            if not event or event < 0.2 * others.sum():
+                found.append((int(row), int(day), positive[row, falling[last]]))
+    if 2 * len(two_scales) > (count >= 10).sum():
+        high, low = two_scales[0]
+        raise InvalidInput(
+            f"A plan of this table cannot be right, because most series have two scales in "
+            f"{name!r}, up to {low:,.6g} and from {high:,.6g}, as if cents were among units: "
+            "correct such rows, or plan anyway (force=True)."
+        )
+    if not found:
+        return values
+    who, when, usual = found[0]
+    more = f", and so do {len(found) - 1:,} more such cells" if found[1:] else ""
+    notes.append(
+        f"{values[who, when]:,.10g} in {name!r} on {period_date(*start, when)}{_called(keys, who)} "
+        f"counts as unknown, because the next largest is {usual:,.6g}{more}; if it is right, say "
+        "so (force=True)."
+    )
+    values = values.copy()
+    values[tuple(np.array([each[:2] for each in found]).T)] = np.nan
+    return values
 
 
 def _planned(observed: Array, period: str, notes: list[str]) -> NDArray[np.bool_]:
