@@ -98,7 +98,8 @@ def read_text(
 
     raw = read_gzip(file) if file.name.lower().endswith(".gz") else file.read_bytes()
     decoded, name, notes = _decoded(file, raw, encoding)
-    dialect = _sniff(file, decoded[: 1 << 16], name)
+    dialect, names, said = _sniff(file, decoded[: 1 << 16], name)
+    notes += said
     if dialect.title_lines:
         lines = "line" if dialect.title_lines == 1 else f"{dialect.title_lines} lines"
         were = "is" if dialect.title_lines == 1 else "are"
@@ -112,8 +113,7 @@ def read_text(
         infer_schema_length=0,
         null_values=list(MISSING),
     )
-    # polars leaves quotes inside of a quoted name doubled
-    cells = cells.rename({name: name.strip().replace('""', '"') for name in cells.columns})
+    cells.columns = names[: cells.width]
     cells, said = without_noise(_unguarded(cells))
     notes += said
     table, decimal = with_types(cells, text, decimal, str(file))
@@ -157,24 +157,23 @@ def one_line(error: Exception) -> str:
 # --- Separator and header: those that make the lines agree.
 
 
-def _sniff(file: Path, shown: str, encoding: str) -> Dialect:
-    """Find separator, header and line end from the first lines."""
+def _sniff(file: Path, shown: str, encoding: str) -> tuple[Dialect, list[str], list[str]]:
+    """Find separator, header and line end from the first lines; names of columns, and notes."""
     shown = shown[: shown.rfind("\n") + 1] or shown  # the last line may be cut in two
     agreeing: list[tuple[int, int, int, int, list[str]]] = []
     others: list[tuple[int, int, int, int, list[str]]] = []
     for rank, separator in enumerate(SEPARATORS):
         records, lines = _records(shown, separator)
         if not records:
-            return Dialect(encoding)  # nothing but empty lines
+            return Dialect(encoding), [], []  # nothing but empty lines
         place = find_header(records)
         # without lines that agree, the separator with most names in the first line
         header = records[place or 0]
         found = (place or 0, -len(header), rank, lines[place or 0], header)
         (others if place is None else agreeing).append(found)
     _, _, rank, line, header = min(agreeing or others)
-    check_names(file, header)
     line_end = "\r\n" if "\r\n" in shown else "\n"
-    return Dialect(encoding, SEPARATORS[rank], ".", line_end, line)
+    return Dialect(encoding, SEPARATORS[rank], ".", line_end, line), *distinct_names(file, header)
 
 
 def _records(shown: str, separator: str) -> tuple[list[list[str]], list[int]]:
@@ -226,19 +225,32 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
     return None
 
 
-def check_names(file: Path, header: Sequence[str]) -> None:
-    """Refuse two columns of the same name, since nobody could say which is meant, and too many."""
+def distinct_names(
+    file: Path, header: Sequence[str], above: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Names of columns of which no two are the same, and notes; too many columns are refused.
+
+    A name that comes again has that of its group before it, where a line above the header has one
+    (a merged cell), else a number behind it.
+    """
     if len(header) > 4_000:
         raise InvalidInput(
             f"{file} must have at most 4,000 columns, got {len(header):,}: a table has one row for "
             "each observation, so days or items are rows, not columns."
         )
-    counts = Counter(name.strip() for name in header)
-    twins = sorted(name for name, count in counts.items() if name and count > 1)
-    if twins:
-        raise InvalidInput(
-            f"The columns of {file} must have different names, got two {twins[0]!r}."
-        )
+    names = [name.strip() for name in header]
+    twins = {name for name, count in Counter(names).items() if count > 1} - {""}
+    group, made = "", []
+    for place, name in enumerate(names):
+        group = (above[place].strip() if place < len(above) else "") or group
+        made.append(f"{group} {name}".strip() if name in twins else name)
+    counts: Counter[str] = Counter()
+    for place, name in enumerate(made):
+        counts[name] += 1
+        made[place] = f"{name} ({counts[name]})".strip() if counts[name] > 1 else name
+    renamed = [name for name, old in zip(made, names, strict=True) if name != old and old]
+    listed = ", ".join(map(repr, renamed[:3])) + (" and so on" if len(renamed) > 3 else "")
+    return made, [f"Several columns have the same name; they are called {listed}."] * bool(renamed)
 
 
 # --- Rows that are no data: totals, repeated headers, notes below the table.
@@ -246,6 +258,7 @@ def check_names(file: Path, header: Sequence[str]) -> None:
 TOTAL = (
     r"(?i)^\W*(?:(?:grand|sub|zwischen|gesamt|net)[- ]?)?"
     r"(?:totals?|totale?s?|summe|sum|gesamt(?:ergebnis)?|somme|suma|ergebnis|overall)\b"
+    r"|\s(?:total|summe|gesamt|ergebnis)\W*$"
 )
 """Cells that name a total."""
 

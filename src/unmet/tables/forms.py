@@ -27,6 +27,7 @@ from unmet.tables.schema import (
     date_columns,
     infer_schema,
     is_id,
+    is_item,
     is_whole,
     named,
     plain,
@@ -110,14 +111,15 @@ def read_sales(
         return table
     given = schema or Schema()
     OneOf(*DUPLICATES)("duplicates", given.duplicates)
-    rows, notes = as_long(table, given)
-    found = infer_schema(
-        rows.drop(set(beside) & set(rows.columns)),
-        given if given.sales in (None, *rows.columns) else replace(given, sales="sales"),
-        told,
-    )
-    if notes and "became a row" in notes[-1]:
-        found = replace(found, why={**found.why, "date": notes[-1].split(", are")[0]})
+    rows, notes, wide = as_long(table, given)
+    if given.sales not in (None, *rows.columns):
+        given = replace(given, sales="sales")
+    free = rows.drop(set(beside) & set(rows.columns))
+    found = infer_schema(free, given, told)
+    labels = [name for name in found.known_future if free[name].dtype == pl.String]
+    if "date" in wide and not found.series and labels:  # each row of a wide table is a series
+        found = infer_schema(free, replace(given, series=labels[:1]), told)
+    found = replace(found, why={**found.why, **wide})
     n_rows = rows.height
     dates = read_dates(rows, found.date, found.date_format)
     rows, dates, said = _without_totals(rows.with_columns(dates.alias(found.date)), found)
@@ -141,7 +143,9 @@ def read_sales(
 # --- From any form to long.
 
 
-def as_long(table: Any, schema: Schema | None = None) -> tuple[polars.DataFrame, list[str]]:
+def as_long(
+    table: Any, schema: Schema | None = None
+) -> tuple[polars.DataFrame, list[str], dict[str, str]]:
     """Bring a table into the long form, with a column of dates and one of sales.
 
     A long table stays as it is. Otherwise columns of days, weeks or months become rows, columns of
@@ -157,6 +161,8 @@ def as_long(table: Any, schema: Schema | None = None) -> tuple[polars.DataFrame,
     -------
     table : polars.DataFrame
     notes : list of str
+    wide : dict of str to str
+        Where columns became rows, what tells so: of "date" or of "series".
     """
     import polars as pl
 
@@ -192,23 +198,47 @@ def as_long(table: Any, schema: Schema | None = None) -> tuple[polars.DataFrame,
         items = given.sales.split(",") if isinstance(given.sales, str) else list(given.sales)
         items = [name.strip() for name in items]
         require_columns(rows, items, "sales")
-        index = [name for name in rows.columns if name not in items]
-        rows = rows.unpivot(items, index=index, variable_name="item", value_name="sales")
         notes.append(f"{len(items)} columns are items: each became rows of item and sales.")
-        return rows, notes
+        return _items_as_rows(rows, items), notes, {"series": f"{len(items)} columns"}
+    wide: dict[str, str] = {}
     if given.date is None:
-        rows, said = _melted(rows)
+        rows, said, wide = _melted(rows)
         notes += said
     dates = [given.date] if given.date else date_columns(rows, rows.columns)
     if not dates:
         rows, dates = _joined_dates(rows, notes)
     if given.sales is None and len(dates) == 1:
         free = [name for name in rows.columns if name != dates[0]]
-        name = "sales" if "sales" not in rows.columns else "units"
-        if not sales_columns(rows, free) and _has_lines(rows, free, dates[0], given.date_format):
+        amounts = sales_columns(rows, free)
+        asked = rows, free, dates[0], given.date_format
+        if not amounts and _has_lines(*asked):
+            name = "sales" if "sales" not in rows.columns else "units"
             rows = rows.with_columns(pl.lit(1).alias(name))
             notes.append("No column tells how much was sold: each row counts as one unit.")
-    return rows, notes
+        elif _are_items(rows, free, amounts) and not _has_lines(*asked):
+            shown = f"{len(amounts)} columns, {amounts[0]} to {amounts[-1]}"
+            notes.append(
+                f"{shown}, are taken for items: each became rows of item and sales; if one of them "
+                "is the sales, name it (sales=)."
+            )
+            rows, wide = _items_as_rows(rows, amounts), {"series": shown}
+    return rows, notes, wide
+
+
+def _are_items(rows: polars.DataFrame, free: list[str], amounts: list[str]) -> bool:
+    """Whether columns of numbers are items: three of unknown names, or two beside their sum."""
+    import polars as pl
+
+    if len(amounts) < 2 or named(amounts, NAMES["sales"]) or any(map(is_item, free)):
+        return False
+    sums = [name for name in free if name not in amounts and rows[name].dtype.is_numeric()]
+    total = rows.select(pl.sum_horizontal(amounts)).to_series()
+    return len(amounts) > 2 or any(bool((rows[name] == total).all()) for name in sums)
+
+
+def _items_as_rows(rows: polars.DataFrame, items: list[str]) -> polars.DataFrame:
+    index = [name for name in rows.columns if name not in items]
+    return rows.unpivot(items, index=index, variable_name="item", value_name="sales")
 
 
 def _has_lines(rows: polars.DataFrame, free: list[str], date: str, form: str | None) -> bool:
@@ -226,7 +256,7 @@ _NUMBERED = re.compile(
 )
 
 
-def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
+def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str], dict[str, str]]:
     """Turn columns of periods into rows; a table without such stays as it is."""
     import polars as pl
 
@@ -237,7 +267,9 @@ def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
     dated = date_columns(rows, rest)
     most = max(map(len, by_measure.values()), default=0)
     if most < 3 or (dated and (form == "numbered" or most < 6)):
-        return rows, []
+        return rows, [], {}
+    rows, notes = _ungrouped(rows, rest, list(next(iter(by_measure.values()))))
+    rest = [name for name in rows.columns if name not in columns]
     years = [name for name in named(rest, ("year", "jahr"), exactly=True) if form == "numbered"]
     index = [
         name for name in rest if not rows[name].dtype.is_numeric() or is_id(name) or name in years
@@ -274,7 +306,6 @@ def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
     )
     shown = list(by_measure[first])
     unit = find_period(made[date], date).split()[-1]
-    notes = []
     if form == "numbered" and not years:
         notes.append(
             f"The columns of {unit}s have no year: the first is dated {made[date].min()!s}."
@@ -283,11 +314,43 @@ def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
     if dropped:
         listed = ", ".join(dropped[:5]) + (" and others" if len(dropped) > 5 else "")
         notes.append(f"Columns of numbers beside those of {unit}s are not used: {listed}.")
+    told = f"{len(shown)} columns, {shown[0]} to {shown[-1]}"
     notes.append(
-        f"{len(shown)} columns, {shown[0]} to {shown[-1]}, are {unit}s: each became a row of "
-        f"{date} and {' and '.join(by_measure)}."
+        f"{told}, are {unit}s: each became a row of {date} and {' and '.join(by_measure)}."
     )
-    return made.select(*index, date, *by_measure), notes
+    return made.select(*index, date, *by_measure), notes, {"date": told}
+
+
+def _ungrouped(
+    rows: polars.DataFrame, rest: list[str], periods: list[str]
+) -> tuple[polars.DataFrame, list[str]]:
+    """Leave out the first row of each group, if it is the sum of the others and names the group.
+
+    That is how a pivot table shows two fields in one column: a shop, and below it its items.
+    """
+    import polars as pl
+
+    labels = [name for name in rest if rows[name].dtype == pl.String]
+    if len(labels) != 1:
+        return rows, []
+    bare = rows.filter(~rows[labels[0]].str.contains(TOTAL).fill_null(False))
+    cells = bare.select(periods).fill_null(0).to_numpy().astype(np.float64)
+    heads, place = [], 0
+    while place < bare.height:
+        sums = np.cumsum(cells[place + 1 :], axis=0)
+        same = np.flatnonzero(np.isclose(sums, cells[place]).all(axis=1))
+        if not same.size:
+            return rows, []
+        heads.append(place)
+        place += int(same[0]) + 2
+    if len(heads) < 2:
+        return rows, []
+    group = pl.Series("group", [None] * bare.height, pl.String).scatter(
+        heads, bare[labels[0]].gather(heads)
+    )
+    bare = bare.with_columns(group.forward_fill()).with_row_index("\0row")
+    note = f"{len(heads)} rows of {labels[0]!r} are sums of those below them: they became 'group'."
+    return bare.filter(~pl.col("\0row").is_in(heads)).drop("\0row"), [note]
 
 
 def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date]], str]:
@@ -322,6 +385,9 @@ def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date
                 day = datetime.date(_year_of(months[part], 12), months[part], 1)
                 found.setdefault(_measure(measure), {})[name] = day
         return found, "numbered"
+    years = [name for name in names if re.match(r"(19|20)\d\d$", bare[name])]
+    if len(years) > 2 and (np.diff([int(bare[name]) for name in years]) == 1).all():
+        return {"sales": {name: datetime.date(int(bare[name]), 1, 1) for name in years}}, "dated"
     numbered = {name: match for name in names if (match := _NUMBERED.match(bare[name].strip()))}
     kinds = {each.lastgroup and _kind(each) for each in numbered.values()}
     numbers = [int(each["number"]) for each in numbered.values()]
