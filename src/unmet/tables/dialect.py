@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import accumulate, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,10 +100,7 @@ def read_text(
     decoded, name, notes = _decoded(file, raw, encoding)
     dialect, names, said = _sniff(file, decoded[: 1 << 16], name)
     notes += said
-    if dialect.title_lines:
-        lines = "line" if dialect.title_lines == 1 else f"{dialect.title_lines} lines"
-        were = "is" if dialect.title_lines == 1 else "are"
-        notes.append(f"The first {lines} of {file.name} {were} above the header and not read.")
+    notes += above_header(dialect.title_lines, file.name)
     stream = io.StringIO(decoded, newline="")
     for _ in range(dialect.title_lines):
         stream.readline()
@@ -239,18 +236,27 @@ def distinct_names(
             "each observation, so days or items are rows, not columns."
         )
     names = [name.strip() for name in header]
-    twins = {name for name, count in Counter(names).items() if count > 1} - {""}
-    group, made = "", []
-    for place, name in enumerate(names):
-        group = (above[place].strip() if place < len(above) else "") or group
-        made.append(f"{group} {name}".strip() if name in twins else name)
-    counts: Counter[str] = Counter()
-    for place, name in enumerate(made):
+    groups = list(accumulate((cell.strip() for cell in above), lambda old, new: new or old))
+    counts = Counter(names)
+    whole = [
+        f"{group} {name}".strip() if name and counts[name] > 1 else name
+        for name, group in zip_longest(names, groups[: len(names)], fillvalue="")
+    ]
+    counts = Counter()
+    made = []
+    for name in whole:
         counts[name] += 1
-        made[place] = f"{name} ({counts[name]})".strip() if counts[name] > 1 else name
+        made.append(name if counts[name] == 1 else f"{name} ({counts[name]})".strip())
     renamed = [name for name, old in zip(made, names, strict=True) if name != old and old]
     listed = ", ".join(map(repr, renamed[:3])) + (" and so on" if len(renamed) > 3 else "")
     return made, [f"Several columns have the same name; they are called {listed}."] * bool(renamed)
+
+
+def above_header(count: int, name: str) -> list[str]:
+    """Note on lines of a file that are above its header, if there are any."""
+    lines = "line" if count == 1 else f"{count} lines"
+    are = "is" if count == 1 else "are"
+    return [f"The first {lines} of {name} {are} above the header and not read."] * bool(count)
 
 
 # --- Rows that are no data: totals, repeated headers, notes below the table.

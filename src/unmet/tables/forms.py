@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -250,7 +250,7 @@ def _has_lines(rows: polars.DataFrame, free: list[str], date: str, form: str | N
 
 
 _NUMBERED = re.compile(
-    r"^(?:(?P<week>w|kw|cw|wk|week|woche|semaine)|(?P<day>d|day|tag)|(?P<month>m|month|monat))"
+    r"^(?P<kind>(?=(?:19|20)\d\d$)|w|kw|cw|wk|week|woche|semaine|d|day|tag|m|month|monat)"
     r"[ _.-]?(?P<number>\d{1,4})$",
     re.IGNORECASE,
 )
@@ -335,22 +335,19 @@ def _ungrouped(
         return rows, []
     bare = rows.filter(~rows[labels[0]].str.contains(TOTAL).fill_null(False))
     cells = bare.select(periods).fill_null(0).to_numpy().astype(np.float64)
-    heads, place = [], 0
+    head = np.zeros(bare.height, dtype=np.bool_)
+    place = 0
     while place < bare.height:
-        sums = np.cumsum(cells[place + 1 :], axis=0)
+        sums = np.cumsum(cells[place + 1 : place + 1000], axis=0)
         same = np.flatnonzero(np.isclose(sums, cells[place]).all(axis=1))
-        if not same.size:
+        if not same.size or not cells[place].any():
             return rows, []
-        heads.append(place)
-        place += int(same[0]) + 2
-    if len(heads) < 2:
+        head[place], place = True, place + int(same[0]) + 2
+    if head.sum() < 2 or 3 * head.sum() > bare.height:  # or rows that are the same
         return rows, []
-    group = pl.Series("group", [None] * bare.height, pl.String).scatter(
-        heads, bare[labels[0]].gather(heads)
-    )
-    bare = bare.with_columns(group.forward_fill()).with_row_index("\0row")
-    note = f"{len(heads)} rows of {labels[0]!r} are sums of those below them: they became 'group'."
-    return bare.filter(~pl.col("\0row").is_in(heads)).drop("\0row"), [note]
+    group = pl.when(pl.Series(head)).then(labels[0]).forward_fill().alias("group")
+    note = f"{head.sum()} rows of {labels[0]!r} are sums of those below them: they became 'group'."
+    return bare.with_columns(group).filter(~head), [note]
 
 
 def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date]], str]:
@@ -358,38 +355,37 @@ def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date
 
     "2024-05-01", "Jan-98" and "2024-W05" are dated, "W23", "Jan" and "d_1" are numbered.
     """
-    import polars as pl
-
     found: dict[str, dict[str, datetime.date]] = {}
     if not names:
         return found, ""
     # R puts an X before numbers; _ and . between digits stand for other signs
-    bare = {
-        name: re.sub(r"(?<=\d)_(?=\d)", "-", re.sub(r"^X(?=\d)|[ T]00:00:00$", "", name))
+    bare = [
+        re.sub(r"(?<=\d)_(?=\d)", "-", re.sub(r"^X(?=\d)|[ T]00:00:00$", "", name))
         for name in names
-    }
-    split = {name: _split(text) for name, text in bare.items()}
-    for form, texts in (("dated", bare), ("dated", {n: part for n, (_, part) in split.items()})):
-        text = pl.Series(list(texts.values()), dtype=pl.String)
-        dated = max(readings(text).values(), key=lambda each: each.len() - each.null_count())
-        if dated.len() - dated.null_count() >= 3:
-            for name, day in zip(names, dated, strict=True):
+    ]
+    measures, parts = zip(*map(_split, bare), strict=True)
+    months = _months_named(parts)
+    starts = [
+        datetime.date(_year_of(months[part], 12), months[part], 1) if part in months else None
+        for part in parts
+    ]
+    for form, told, of in (
+        ("dated", _days_named(bare), ["sales"] * len(names)),
+        ("dated", _days_named(parts), measures),
+        ("numbered", starts, measures),
+    ):
+        if len(names) - list(told).count(None) >= 3:
+            for name, day, measure in zip(names, told, of, strict=True):
                 if day is not None:
-                    measure = split[name][0] if texts is not bare else ""
-                    found.setdefault(_measure(measure), {})[name] = day
+                    found.setdefault(measure, {})[name] = day
             return found, form
-    months = _months_named([part for _, part in split.values()])
-    if len(months) >= 3:
-        for name, (measure, part) in split.items():
-            if part in months:
-                day = datetime.date(_year_of(months[part], 12), months[part], 1)
-                found.setdefault(_measure(measure), {})[name] = day
-        return found, "numbered"
-    years = [name for name in names if re.match(r"(19|20)\d\d$", bare[name])]
-    if len(years) > 2 and (np.diff([int(bare[name]) for name in years]) == 1).all():
-        return {"sales": {name: datetime.date(int(bare[name]), 1, 1) for name in years}}, "dated"
-    numbered = {name: match for name in names if (match := _NUMBERED.match(bare[name].strip()))}
-    kinds = {each.lastgroup and _kind(each) for each in numbered.values()}
+    numbered = {
+        name: match
+        for name, text in zip(names, bare, strict=True)
+        if (match := _NUMBERED.match(text.strip()))
+    }
+    initials = {each["kind"][:1].lower() for each in numbered.values()}
+    kinds = {{"": "year", "d": "day", "t": "day", "m": "month"}.get(x, "week") for x in initials}
     numbers = [int(each["number"]) for each in numbered.values()]
     steps = np.diff(numbers)
     if len(numbers) < 3 or len(kinds) != 1 or not ((steps == 1) | (steps < -40)).all():
@@ -398,36 +394,34 @@ def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date
     count = np.concatenate([[0], np.cumsum(np.where(steps > 0, steps, 1))])
     last, of_year = numbers[-1], {"week": 53, "month": 12}.get(kind, 0)
     begins = datetime.date(2001, 1, 1)  # a Monday, where nothing tells
-    if 1 <= last <= of_year:
-        year = _year_of(last, of_year)
-        end = (
-            datetime.date.fromisocalendar(year, min(last, 52), 1)
-            if kind == "week"
-            else datetime.date(year, last, 1)
-        )
-        count = count - count[-1]
-        begins = end
+    if kind == "year":
+        begins = datetime.date(numbers[0], 1, 1)
+    elif 1 <= last <= of_year:
+        year, count = _year_of(last, of_year), count - count[-1]
+        week = datetime.date.fromisocalendar(year, min(last, 52), 1)
+        begins = week if kind == "week" else datetime.date(year, last, 1)
     dates = period_date(begins, kind, count).tolist()
-    return {"sales": dict(zip(numbered, dates, strict=True))}, "numbered"
+    form = "dated" if kind == "year" else "numbered"
+    return {"sales": dict(zip(numbered, dates, strict=True))}, form
 
 
-def _kind(match: re.Match[str]) -> str:
-    return next(name for name in ("week", "day", "month") if match[name])
+def _days_named(texts: Sequence[str]) -> list[datetime.date | None]:
+    """Dates of names, in the form that fits most of them."""
+    import polars as pl
+
+    found = readings(pl.Series(texts, dtype=pl.String)).values()
+    return min(found, key=lambda each: each.null_count()).to_list()
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Take a measure off the name of a period: "Units Jan-98" is ("Units", "Jan-98")."""
+    """Take a measure off the name of a period: "Units Jan-98" is ("units", "Jan-98")."""
     before = re.match(r"^([A-Za-z][A-Za-z _]*?)[ _:-]+(\S.*\d.*|[A-Za-zä]{3,9})$", name)
     after = re.match(r"^(\S*\d\S*|[A-Za-zä]{3,9})[ _:-]+([A-Za-z][A-Za-z _]*)$", name)
     if before and named([before[1]], (*NAMES["sales"], *NAMES["stock"], *NAMES["price"])):
-        return before[1], before[2]
+        return plain(before[1]), before[2]
     if after and named([after[2]], (*NAMES["sales"], *NAMES["stock"], *NAMES["price"])):
-        return after[2], after[1]
-    return "", name.strip()
-
-
-def _measure(name: str) -> str:
-    return plain(name) or "sales"
+        return plain(after[2]), after[1]
+    return "sales", name.strip()
 
 
 _MONTHS = (
@@ -438,7 +432,7 @@ _MONTHS = (
 )
 
 
-def _months_named(parts: list[str]) -> dict[str, int]:
+def _months_named(parts: Sequence[str]) -> dict[str, int]:
     """Numbers of parts that are names of months, alone."""
     number = {
         word: place + 1 for place, each in enumerate(_MONTHS.split("|")) for word in each.split()
@@ -561,11 +555,8 @@ def add_up(
     merged = rows.height - n_groups
     if schema.duplicates == "last":
         kept = placed.unique(keys, keep="last", maintain_order=True).drop("\0place")
-        return (
-            kept,
-            schema,
-            [f"{merged:,} rows of the same series and {unit} as a later one were left out."],
-        )
+        note = f"{merged:,} rows of the same series and {unit} as a later one were left out."
+        return kept, schema, [note]
     sales = pl.col(schema.sales)
     made = [pl.when(sales.count() > 0).then(sales.sum()).alias(schema.sales)]
     if schema.sold_out is not None:

@@ -24,6 +24,7 @@ from unmet.rows import STOCK_SLACK
 from unmet.tables.dates import read_dates
 from unmet.tables.dialect import (
     Dialect,
+    above_header,
     as_bytes,
     distinct_names,
     find_header,
@@ -297,10 +298,7 @@ def _read_excel(
             file, sheet_name=each, infer_schema_length=None, read_options={"header_row": header},
             **how,
         )  # fmt: skip
-        if header > filled[0]:
-            count = "line" if header == 1 else f"{header} lines"
-            are = "is" if header == 1 else "are"
-            notes.append(f"The first {count} of {file.name} {are} above the header and not read.")
+        notes += above_header(header if header > filled[0] else 0, file.name)
         table.columns = names
         empty = [name for name in names if name[:1] in ("", "(") and table[name].is_null().all()]
         table, said = without_noise(table.drop(empty))

@@ -261,7 +261,8 @@ def infer_schema(
     flags = [name for name in named(free, NAMES["sold_out"]) if holds_flags(table[name])]
     if given.sold_out is None and flags:
         sold_out = took(_only(table, "sold_out", _best(flags, "sold_out"), why))
-    sales = took(given.sales or _sales(table, free, why))
+    amounts = [] if given.sales else sales_columns(table, free, any_amount=True)
+    sales = took(given.sales or _only(table, "sales", amounts, why))
     stock = given.stock or None
     if given.stock is None:
         stock = took(_stock(table, free, str(sales), why))
@@ -277,7 +278,12 @@ def infer_schema(
         why["series"] = "with the date, one row each" if series else "one row a day"
         if series is None:
             if given.duplicates == "error":
-                _refuse_repeated(dates, str(date))
+                twice = dates.filter(dates.is_duplicated())[0]
+                raise InvalidInput(
+                    f"Each series must have one row a day, got {twice} several times in column "
+                    f"{date!r} and no columns that tell these rows apart: name them (series=), or "
+                    "add rows of the same day up (duplicates='sum')."
+                )
             series = line_columns(table, free, dates, price)
             why["series"] = "items and places; rows of the same day are added up"
             if why["sales"] == "its content" and float(table[sales].quantile(0.9) or 0.0) > 20:
@@ -290,7 +296,8 @@ def infer_schema(
     static, known, left_out = _others(table, others, series, given.known_future, str(sales), told)
     if price is not None:
         known = (price, *known)
-    return Schema(
+    return replace(
+        given,
         date=date,
         series=series,
         sales=sales,
@@ -298,11 +305,6 @@ def infer_schema(
         stock=stock,
         price=price,
         known_future=known,
-        on_hand=given.on_hand,
-        gaps=given.gaps,
-        duplicates=given.duplicates,
-        period=given.period,
-        date_format=given.date_format,
         sold_out_opposite=sold_out is not None and _rank(sold_out, OPPOSITE) is not None,
         static=static,
         why=why,
@@ -469,10 +471,6 @@ def is_whole(column: polars.Series) -> bool:
     return column.dtype.is_integer() or bool((column == column.round()).all())
 
 
-def _sales(table: polars.DataFrame, free: list[str], why: dict[str, str]) -> str:
-    return _only(table, "sales", sales_columns(table, free, any_amount=True), why)
-
-
 def _stock(table: polars.DataFrame, free: list[str], sales: str, why: dict[str, str]) -> str | None:
     """Find what was available: numbers that sales do not exceed."""
     for name in named(free, NAMES["stock"]):
@@ -614,15 +612,6 @@ def _place_of(name: str) -> int:
     return 2 if _rank(name, _KINDS) is not None else 1
 
 
-def _refuse_repeated(dates: polars.Series, name: str) -> None:
-    twice = int(dates.is_duplicated().arg_max() or 0)
-    raise InvalidInput(
-        f"Each series must have one row a day, got {dates[twice]} several times in column "
-        f"{name!r} and no columns that tell these rows apart: name them (series=), or add rows "
-        "of the same day up (duplicates='sum')."
-    )
-
-
 def _others(
     table: polars.DataFrame,
     columns: Sequence[str],
@@ -659,7 +648,7 @@ def _others(
             left[name] = "not named"
         elif _rank(name, _WEATHER) is not None:
             left[name] = "known only afterwards"
-        elif column.dtype.is_integer() and (named([name], _NOT_SERIES) or _counts_rows(column)):
+        elif column.dtype.is_integer() and (named([name], _NOT_SERIES) or _is_sorted(column)):
             left[name] = "a number of rows or receipts"
         elif column.dtype.is_numeric() and _goes_with(column, table[sales]):
             left[name] = "goes with sales, so known only afterwards"
@@ -674,13 +663,8 @@ def _others(
     return tuple(static), tuple(before), left
 
 
-def _counts_rows(column: polars.Series) -> bool:
-    """Whether a column numbers the rows, in their order."""
-    return column.len() > 20 and bool((column.diff().drop_nulls() == 1).all())
-
-
 def _is_sorted(column: polars.Series) -> bool:
-    """Whether whole numbers never fall from row to row, as numbers of receipts do."""
+    """Whether whole numbers never fall from row to row, as those of rows and receipts."""
     return column.dtype.is_integer() and column.n_unique() > 20 and column.is_sorted()
 
 
