@@ -347,7 +347,8 @@ def find_period(dates: polars.Series, name: str) -> str:
         larger = "month" if found == "week" else "week"
         raise InvalidInput(
             f"date must be {found}s of which most have rows, got rows on {share:.0%} of them in "
-            f"column {name!r}: add up what belongs to the same {larger} (period='{larger}')."
+            f"column {name!r}, and none for long before {days[int(apart.argmax()) + 1]}: correct a "
+            f"wrong date, or add up what belongs to the same {larger} (period='{larger}')."
         )
     return found
 

@@ -122,14 +122,16 @@ def read_sales(
     found = replace(found, why={**found.why, **wide})
     n_rows = rows.height
     dates = read_dates(rows, found.date, found.date_format)
-    rows, dates, said = _without_totals(rows.with_columns(dates.alias(found.date)), found)
+    rows, said = _without_totals(rows.with_columns(dates.alias(found.date)), found)
+    notes += said
+    rows, said = _without_strays(rows, found.date)
     notes += said
     sold = rows[found.sales]
     if sold.dtype.is_numeric() and 10 * (sold > 0).sum() < (sold < 0).sum():
         rows = rows.with_columns(-pl.col(found.sales))
         notes.append(f"Nearly all of {found.sales!r} is negative: what left the stock was sold.")
     if found.period is None:
-        found = replace(found, period=find_period(dates, found.date))
+        found = replace(found, period=find_period(rows[found.date], found.date))
     rows, found, said = add_up(rows, found, beside)
     notes += said
     if _looks_like_money(rows[found.sales]):
@@ -489,9 +491,7 @@ def _joined_dates(rows: polars.DataFrame, notes: list[str]) -> tuple[polars.Data
 # --- Rows that are sums of others.
 
 
-def _without_totals(
-    rows: polars.DataFrame, schema: Schema
-) -> tuple[polars.DataFrame, polars.Series, list[str]]:
+def _without_totals(rows: polars.DataFrame, schema: Schema) -> tuple[polars.DataFrame, list[str]]:
     """Leave out series that are called total, and are about the sum of the others.
 
     A shop may have a brand of that name: then its sales are not those of all others.
@@ -525,7 +525,24 @@ def _without_totals(
         were = "1 row is a total" if count == 1 else f"{count:,} rows are totals"
         notes.append(f"{were} of the others and left out: {labels} in {name!r}.")
         rows = rows.filter(~called)
-    return rows, rows[schema.date], notes
+    return rows, notes
+
+
+def _without_strays(rows: polars.DataFrame, date: str) -> tuple[polars.DataFrame, list[str]]:
+    """Leave out dates more than two years off: a minority before, or one of twenty rows after."""
+    notes: list[str] = []
+    for share, later in ((0.05, True), (0.5, False)):
+        days = np.sort(rows[date].to_numpy())
+        gap = int(np.flatnonzero(np.diff(days).astype(np.int64) > 730).max(initial=-1)) + 1
+        off = days[gap:] if later else days[:gap]
+        if gap and off.size < share * days.size:
+            rows = rows.filter(~np.isin(rows[date].to_numpy(), off))
+            count = "1 row is" if off.size == 1 else f"{off.size:,} rows are"
+            notes.append(
+                f"{count} dated {off[0]} to {off[-1]}, more than two years off all others, and "
+                "left out; correct such dates."
+            )
+    return rows, notes
 
 
 # --- Several rows of a series and period.
@@ -611,14 +628,10 @@ def refuse_senseless(sales: SalesTable) -> None:
         elif 3 * n_series > sales.n_rows:
             why = f"{sales.n_rows:,} rows are {n_series:,} series, by {by}"
     last = dates.to_numpy().max()
-    before = np.sort(dates.to_numpy()[dates.to_numpy() < last])[-1:]
-    if names:  # the last dates of series, the median of them
-        ends = rows.group_by(names).agg(pl.col(schema.date).max())[schema.date].sort().to_numpy()
-        before = ends[(n_series - 1) // 2 :][:1]
-    days = (last - before).astype("timedelta64[D]").astype(np.int64).sum()
-    if not why and days > 730 and schema.period != "year":
-        which = "most series end" if names else "the one before is"
-        why = f"the last date is {last}, but {which} {before[0]}"
+    ends = rows.group_by(names or pl.lit(0)).agg(pl.col(schema.date).max())[schema.date].sort()
+    middle = ends.to_numpy()[(n_series - 1) // 2]
+    if not why and (last - middle).astype(np.int64) > 730 and schema.period != "year":
+        why = f"the last date is {last}, but most series end {middle}"
         advice = "correct or leave out rows with such dates"
     n_periods = int(period_place(dates.min(), str(schema.period), last)) + 1
     needed = 200.0 * n_series * n_periods

@@ -410,26 +410,30 @@ def _without_mistyped(
 ) -> Array:
     """Take cells for unknown that are ten times all others of their series, but for 2% of them.
 
-    Where most cells are 0, an order in bulk may be so large: there it takes a hundred times. On a
-    day on which other series have three times their mean as well, it is an event. Where most series
-    have more such cells, they are on two scales, such as units and cents: they are refused.
+    Of a short series they are ten times all other series as well. Where most cells are 0, an order
+    in bulk may be so large: there it takes a hundred times. On a day on which other series have
+    three times their mean as well, it is an event. Where most series have more such cells, they are
+    on two scales, such as units and cents: they are refused.
     """
     found: list[tuple[int, int, float]] = []
     positive = np.where(values > 0, values, 0.0)
     count = (positive > 0).sum(axis=1)
     mean = positive.sum(axis=1) / np.maximum(count, 1)
+    highest = positive.max(axis=1, initial=0.0)
     two_scales: list[Array] = []
-    for row in np.flatnonzero((positive.max(axis=1, initial=0.0) >= 50.0) & (count >= 10)):
+    for row in np.flatnonzero((highest >= 50.0) & (count >= 3)):
         rising = np.maximum(np.sort(positive[row]), 5.0)
         if (rising[1:] < 10 * rising[:-1]).all():  # most series
             continue
         there = np.flatnonzero(positive[row])
         falling = there[np.argsort(-positive[row, there], kind="stable")]
-        size = np.maximum(positive[row, falling], 5.0)
+        long = there.size >= 10
+        floor = 5.0 if long else np.delete(highest, row).max(initial=0.0) or np.inf
+        size = np.maximum(positive[row, falling], floor)
         times = 10.0 if 2 * there.size > there[-1] - there[0] else 100.0
         beyond = np.flatnonzero(size[:-1] >= times * size[1:]) + 1
         few = 1 + there.size // 50
-        two_scales += [size[each - 1 : each + 1] for each in beyond if few < each < size.size - few]
+        two_scales += [size[n - 1 : n + 1] for n in beyond if long and few < n < size.size - few]
         last = max(beyond[beyond <= few], default=0)
         for day in falling[:last]:
             others = ~np.isnan(values[:, day]) & (mean > 0)
