@@ -196,10 +196,10 @@ def test_monitoring_reads_the_same_forms():
 def test_words_in_a_column_that_the_user_names_count_as_missing():
     days = [f"2024-05-{day:02d}" for day in range(1, 29)]
     cells = ["5"] * 27 + ["closed"]
-    table, notes = as_long(pl.DataFrame({"day": days, "zzz": cells}), Schema(sales="zzz"))
+    table, notes, _ = as_long(pl.DataFrame({"day": days, "zzz": cells}), Schema(sales="zzz"))
     assert table["zzz"].to_list() == [5] * 27 + [None]
     assert notes == ["Cells of 'zzz' that are no numbers count as missing: 'closed'."]
     many = ["5"] * 20 + ["closed"] * 8  # a column of text, not a few words among numbers
-    table, notes = as_long(pl.DataFrame({"day": days, "zzz": many}), Schema(sales="zzz"))
+    table, notes, _ = as_long(pl.DataFrame({"day": days, "zzz": many}), Schema(sales="zzz"))
     assert table["zzz"].to_list() == many
     assert notes == []

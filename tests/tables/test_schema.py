@@ -118,9 +118,12 @@ def test_two_that_are_equally_good_are_for_the_user_to_say():
     assert infer_schema(table, Schema(sales="south sold")).sales == "south sold"
     days = panel().with_columns(pl.col("dt").alias("order date"), pl.col("dt").alias("due date"))
     assert infer_schema(days.drop("dt")).date == "order date"
-    days = days.rename({"due date": "sale date"})
+    days = days.rename({"due date": "sale date"}).drop("dt")
+    later = days.with_columns(pl.col("order date") + pl.duration(days=pl.int_range(pl.len()) % 3))
+    assert infer_schema(later).date == "sale date"  # never after the other
+    sometimes = later.with_columns(pl.col("sale date") + pl.duration(days=1))
     with pytest.raises(InvalidInput, match=r"date must be one column, got .* name it \(date=\)"):
-        infer_schema(days.drop("dt"))
+        infer_schema(sometimes)
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def read_uploaded(
             found = read_file(file, text=text, decimal=decimal)
         except InvalidInput as error:
             raise type(error)(str(error).replace(str(file), short)) from None
-    table, said = as_long(found.table)
+    table, said, _ = as_long(found.table)
     if said:
         found = replace(found, table=table, cells=None)
     notes = (*(each.replace(file.name, short) for each in found.notes), *said)

@@ -227,7 +227,7 @@ class _MonitoredDays:
     def _read(self, table: polars.DataFrame) -> None:
         """Read the rows after the plan's last day, and place them among its series and days."""
         panel, schema = self.panel, self.schema
-        table, _ = as_long(table)
+        table, *_ = as_long(table)
         asked = (schema.date, *schema.series, schema.sales, schema.sold_out, schema.stock)
         lacking = [name for name in asked if name and name not in table.columns]
         if lacking:

@@ -295,7 +295,8 @@ class OrderPlan(BaseEstimator):
             What the hours of the till say of the same days, as `detect_stockouts` and `recover` of
             `unmet.censoring.hours` give it: how likely each sold out, and what it lost.
         force : bool, default=False
-            Whether to plan although the table or the orders cannot be right.
+            Whether to plan although the table or the orders cannot be right, and to believe sales
+            that look mistyped.
         progress : callable, optional
             Is told how far the work is: ``progress(done, total, doing)``.
 
@@ -388,7 +389,7 @@ class OrderPlan(BaseEstimator):
             rules = replenishment.rules_of(self.supply, last, self.schema_)
             ahead = rules.periods(last.height, MAX_REVIEWS if np.any(rules.fixed) else 1)
         self.panel_, notes = read_panel(
-            self.with_flags(rows), self.schema_, coming=future, n_coming=ahead
+            self.with_flags(rows), self.schema_, coming=future, n_coming=ahead, force=force
         )
         self.schema_ = self.schema_.with_known_future(self.panel_.known)
         if log is not None and self.supply is None:

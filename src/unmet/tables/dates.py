@@ -6,7 +6,6 @@ row for each day, business day, week, month, quarter or year of a series.
 
 from __future__ import annotations
 
-import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,7 @@ _FORMATS = (
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
     # the month is told by its name
     *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %b %y", "%d. %b %Y", "%d/%b/%Y", "%d%b%Y"),
-    *("%b %d, %Y", "%b %d %Y", "%Y-%b-%d"),
+    *("%b %d, %Y", "%b %d %Y", "%Y-%b-%d", "%b-%d-%Y", "%b-%d-%y"),
 )
 _OF_MONTHS = (
     *("%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%m-%Y", "%Y%m", "%YM%m"),
@@ -53,8 +52,11 @@ _MONTH_NAMES = {
     **{"May": "may|mai", "Jun": "jun|juin", "Jul": "jul|juil", "Aug": "aug|aoû|ago"},
     **{"Sep": "sep", "Oct": "oct|okt", "Nov": "nov", "Dec": "dec|dez|déc|dic"},
 }
-_SERIAL = datetime.date(1899, 12, 30)  # day 0 of Excel
-_SERIALS = (20_000, 80_000)  # 1954 to 2119
+_COUNTED = (  # least and largest number, the one of 1970-01-01, milliseconds of one
+    (20_000, 80_000, 25_569, 86_400_000),  # days as Excel counts them, 1954 to 2119
+    (800_000_000, 4_200_000_000, 0, 1000),  # seconds, 1995 to 2103
+    (800_000_000_000, 4_200_000_000_000, 0, 1),
+)
 _YEAR = 365.25
 
 
@@ -62,9 +64,9 @@ def read_dates(table: polars.DataFrame, name: str, form: str | None = None) -> p
     """Column of dates, also from text in one of the usual forms.
 
     02-Jan-23, Friday, 26 October 2012, weeks such as 2023-W05 or KW 5/2023, months such as Jan-98,
-    quarters such as 2023-Q1 and days as Excel numbers them (45292) are dates as well; a week is its
-    Monday, a month or a quarter its first day, a moment the day that the clock showed where it was
-    written, whatever its zone.
+    quarters such as 2023-Q1, days as Excel numbers them (45292) and seconds since 1970 are dates as
+    well; a week is its Monday, a month or a quarter its first day, a moment the day that the clock
+    showed where it was written, whatever its zone.
 
     Parameters
     ----------
@@ -109,12 +111,23 @@ def read_dates(table: polars.DataFrame, name: str, form: str | None = None) -> p
     if column.dtype.is_float() and (column == column.round()).all():
         column = column.cast(pl.Int64)
     if column.dtype.is_integer():
-        if column.is_between(*_SERIALS).all():
-            return (pl.Series([_SERIAL]) + column.cast(pl.Duration("ms")) * 86_400_000).alias(name)
+        counted = _counted(column)
+        if counted is not None:
+            return counted
         column = column.cast(pl.String)
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         raise InvalidInput(f"The date column {name!r} must hold dates, got {column.dtype}.")
     return _parse(_bare(column), name, form)
+
+
+def _counted(column: polars.Series) -> polars.Series | None:
+    """Dates of whole numbers that count days as Excel does, or seconds since 1970."""
+    import polars as pl
+
+    for low, high, zero, length in _COUNTED:
+        if column.is_between(low, high).all():
+            return ((column.cast(pl.Int64) - zero) * length).cast(pl.Datetime("ms")).dt.date()
+    return None
 
 
 def date_form(table: polars.DataFrame, name: str) -> str | None:
@@ -129,7 +142,7 @@ def date_form(table: polars.DataFrame, name: str) -> str | None:
 
 def could_be_dates(column: polars.Series) -> bool:
     """Whether a few cells can be read as dates, even if day and month could be exchanged."""
-    if column.dtype.is_integer() and column.is_between(*_SERIALS).all():
+    if column.dtype.is_integer() and _counted(column) is not None:
         return True
     return bool(fitting_forms(_bare(column.drop_nulls())))
 
@@ -226,6 +239,9 @@ def _parse(text: polars.Series, name: str, known: str | None) -> polars.Series:
     fitting = fitting_forms(text)
     if known in fitting:
         return fitting[known].cast(pl.Date)
+    if known is not None and not fitting:
+        own = text.str.to_date(known, strict=False)
+        fitting = {} if own.null_count() else {known: own}
     if not fitting:
         first = text.str.to_date(_FORMATS[0], strict=False)
         row = int((first.is_null() | beyond_calendars(first)).arg_max() or 0)
@@ -331,7 +347,8 @@ def find_period(dates: polars.Series, name: str) -> str:
         larger = "month" if found == "week" else "week"
         raise InvalidInput(
             f"date must be {found}s of which most have rows, got rows on {share:.0%} of them in "
-            f"column {name!r}: add up what belongs to the same {larger} (period='{larger}')."
+            f"column {name!r}, and none for long before {days[int(apart.argmax()) + 1]}: correct a "
+            f"wrong date, or add up what belongs to the same {larger} (period='{larger}')."
         )
     return found
 

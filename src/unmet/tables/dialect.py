@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import accumulate, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,11 +98,9 @@ def read_text(
 
     raw = read_gzip(file) if file.name.lower().endswith(".gz") else file.read_bytes()
     decoded, name, notes = _decoded(file, raw, encoding)
-    dialect = _sniff(file, decoded[: 1 << 16], name)
-    if dialect.title_lines:
-        lines = "line" if dialect.title_lines == 1 else f"{dialect.title_lines} lines"
-        were = "is" if dialect.title_lines == 1 else "are"
-        notes.append(f"The first {lines} of {file.name} {were} above the header and not read.")
+    dialect, names, said = _sniff(file, decoded[: 1 << 16], name)
+    notes += said
+    notes += above_header(dialect.title_lines, file.name)
     stream = io.StringIO(decoded, newline="")
     for _ in range(dialect.title_lines):
         stream.readline()
@@ -112,8 +110,7 @@ def read_text(
         infer_schema_length=0,
         null_values=list(MISSING),
     )
-    # polars leaves quotes inside of a quoted name doubled
-    cells = cells.rename({name: name.strip().replace('""', '"') for name in cells.columns})
+    cells.columns = names[: cells.width]
     cells, said = without_noise(_unguarded(cells))
     notes += said
     table, decimal = with_types(cells, text, decimal, str(file))
@@ -157,24 +154,23 @@ def one_line(error: Exception) -> str:
 # --- Separator and header: those that make the lines agree.
 
 
-def _sniff(file: Path, shown: str, encoding: str) -> Dialect:
-    """Find separator, header and line end from the first lines."""
+def _sniff(file: Path, shown: str, encoding: str) -> tuple[Dialect, list[str], list[str]]:
+    """Find separator, header and line end from the first lines; names of columns, and notes."""
     shown = shown[: shown.rfind("\n") + 1] or shown  # the last line may be cut in two
     agreeing: list[tuple[int, int, int, int, list[str]]] = []
     others: list[tuple[int, int, int, int, list[str]]] = []
     for rank, separator in enumerate(SEPARATORS):
         records, lines = _records(shown, separator)
         if not records:
-            return Dialect(encoding)  # nothing but empty lines
+            return Dialect(encoding), [], []  # nothing but empty lines
         place = find_header(records)
         # without lines that agree, the separator with most names in the first line
         header = records[place or 0]
         found = (place or 0, -len(header), rank, lines[place or 0], header)
         (others if place is None else agreeing).append(found)
     _, _, rank, line, header = min(agreeing or others)
-    check_names(file, header)
     line_end = "\r\n" if "\r\n" in shown else "\n"
-    return Dialect(encoding, SEPARATORS[rank], ".", line_end, line)
+    return Dialect(encoding, SEPARATORS[rank], ".", line_end, line), *distinct_names(file, header)
 
 
 def _records(shown: str, separator: str) -> tuple[list[list[str]], list[int]]:
@@ -226,19 +222,41 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
     return None
 
 
-def check_names(file: Path, header: Sequence[str]) -> None:
-    """Refuse two columns of the same name, since nobody could say which is meant, and too many."""
+def distinct_names(
+    file: Path, header: Sequence[str], above: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Names of columns of which no two are the same, and notes; too many columns are refused.
+
+    A name that comes again has that of its group before it, where a line above the header has one
+    (a merged cell), else a number behind it.
+    """
     if len(header) > 4_000:
         raise InvalidInput(
             f"{file} must have at most 4,000 columns, got {len(header):,}: a table has one row for "
             "each observation, so days or items are rows, not columns."
         )
-    counts = Counter(name.strip() for name in header)
-    twins = sorted(name for name, count in counts.items() if name and count > 1)
-    if twins:
-        raise InvalidInput(
-            f"The columns of {file} must have different names, got two {twins[0]!r}."
-        )
+    names = [name.strip() for name in header]
+    groups = list(accumulate((cell.strip() for cell in above), lambda old, new: new or old))
+    counts = Counter(names)
+    whole = [
+        f"{group} {name}".strip() if name and counts[name] > 1 else name
+        for name, group in zip_longest(names, groups[: len(names)], fillvalue="")
+    ]
+    counts = Counter()
+    made = []
+    for name in whole:
+        counts[name] += 1
+        made.append(name if counts[name] == 1 else f"{name} ({counts[name]})".strip())
+    renamed = [name for name, old in zip(made, names, strict=True) if name != old and old]
+    listed = ", ".join(map(repr, renamed[:3])) + (" and so on" if len(renamed) > 3 else "")
+    return made, [f"Several columns have the same name; they are called {listed}."] * bool(renamed)
+
+
+def above_header(count: int, name: str) -> list[str]:
+    """Note on lines of a file that are above its header, if there are any."""
+    lines = "line" if count == 1 else f"{count} lines"
+    are = "is" if count == 1 else "are"
+    return [f"The first {lines} of {name} {are} above the header and not read."] * bool(count)
 
 
 # --- Rows that are no data: totals, repeated headers, notes below the table.
@@ -246,6 +264,7 @@ def check_names(file: Path, header: Sequence[str]) -> None:
 TOTAL = (
     r"(?i)^\W*(?:(?:grand|sub|zwischen|gesamt|net)[- ]?)?"
     r"(?:totals?|totale?s?|summe|sum|gesamt(?:ergebnis)?|somme|suma|ergebnis|overall)\b"
+    r"|\s(?:total|summe|gesamt|ergebnis)\W*$"
 )
 """Cells that name a total."""
 

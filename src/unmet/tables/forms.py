@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from unmet.tables.schema import (
     date_columns,
     infer_schema,
     is_id,
+    is_item,
     is_whole,
     named,
     plain,
@@ -110,24 +111,27 @@ def read_sales(
         return table
     given = schema or Schema()
     OneOf(*DUPLICATES)("duplicates", given.duplicates)
-    rows, notes = as_long(table, given)
-    found = infer_schema(
-        rows.drop(set(beside) & set(rows.columns)),
-        given if given.sales in (None, *rows.columns) else replace(given, sales="sales"),
-        told,
-    )
-    if notes and "became a row" in notes[-1]:
-        found = replace(found, why={**found.why, "date": notes[-1].split(", are")[0]})
+    rows, notes, wide = as_long(table, given)
+    if given.sales not in (None, *rows.columns):
+        given = replace(given, sales="sales")
+    free = rows.drop(set(beside) & set(rows.columns))
+    found = infer_schema(free, given, told)
+    labels = [name for name in found.known_future if free[name].dtype == pl.String]
+    if "date" in wide and not found.series and labels:  # each row of a wide table is a series
+        found = infer_schema(free, replace(given, series=labels[:1]), told)
+    found = replace(found, why={**found.why, **wide})
     n_rows = rows.height
     dates = read_dates(rows, found.date, found.date_format)
-    rows, dates, said = _without_totals(rows.with_columns(dates.alias(found.date)), found)
+    rows, said = _without_totals(rows.with_columns(dates.alias(found.date)), found)
+    notes += said
+    rows, said = _without_strays(rows, found.date)
     notes += said
     sold = rows[found.sales]
     if sold.dtype.is_numeric() and 10 * (sold > 0).sum() < (sold < 0).sum():
         rows = rows.with_columns(-pl.col(found.sales))
         notes.append(f"Nearly all of {found.sales!r} is negative: what left the stock was sold.")
     if found.period is None:
-        found = replace(found, period=find_period(dates, found.date))
+        found = replace(found, period=find_period(rows[found.date], found.date))
     rows, found, said = add_up(rows, found, beside)
     notes += said
     if _looks_like_money(rows[found.sales]):
@@ -141,7 +145,9 @@ def read_sales(
 # --- From any form to long.
 
 
-def as_long(table: Any, schema: Schema | None = None) -> tuple[polars.DataFrame, list[str]]:
+def as_long(
+    table: Any, schema: Schema | None = None
+) -> tuple[polars.DataFrame, list[str], dict[str, str]]:
     """Bring a table into the long form, with a column of dates and one of sales.
 
     A long table stays as it is. Otherwise columns of days, weeks or months become rows, columns of
@@ -157,6 +163,8 @@ def as_long(table: Any, schema: Schema | None = None) -> tuple[polars.DataFrame,
     -------
     table : polars.DataFrame
     notes : list of str
+    wide : dict of str to str
+        Where columns became rows, what tells so: of "date" or of "series".
     """
     import polars as pl
 
@@ -192,23 +200,47 @@ def as_long(table: Any, schema: Schema | None = None) -> tuple[polars.DataFrame,
         items = given.sales.split(",") if isinstance(given.sales, str) else list(given.sales)
         items = [name.strip() for name in items]
         require_columns(rows, items, "sales")
-        index = [name for name in rows.columns if name not in items]
-        rows = rows.unpivot(items, index=index, variable_name="item", value_name="sales")
         notes.append(f"{len(items)} columns are items: each became rows of item and sales.")
-        return rows, notes
+        return _items_as_rows(rows, items), notes, {"series": f"{len(items)} columns"}
+    wide: dict[str, str] = {}
     if given.date is None:
-        rows, said = _melted(rows)
+        rows, said, wide = _melted(rows)
         notes += said
     dates = [given.date] if given.date else date_columns(rows, rows.columns)
     if not dates:
         rows, dates = _joined_dates(rows, notes)
     if given.sales is None and len(dates) == 1:
         free = [name for name in rows.columns if name != dates[0]]
-        name = "sales" if "sales" not in rows.columns else "units"
-        if not sales_columns(rows, free) and _has_lines(rows, free, dates[0], given.date_format):
+        amounts = sales_columns(rows, free)
+        asked = rows, free, dates[0], given.date_format
+        if not amounts and _has_lines(*asked):
+            name = "sales" if "sales" not in rows.columns else "units"
             rows = rows.with_columns(pl.lit(1).alias(name))
             notes.append("No column tells how much was sold: each row counts as one unit.")
-    return rows, notes
+        elif _are_items(rows, free, amounts) and not _has_lines(*asked):
+            shown = f"{len(amounts)} columns, {amounts[0]} to {amounts[-1]}"
+            notes.append(
+                f"{shown}, are taken for items: each became rows of item and sales; if one of them "
+                "is the sales, name it (sales=)."
+            )
+            rows, wide = _items_as_rows(rows, amounts), {"series": shown}
+    return rows, notes, wide
+
+
+def _are_items(rows: polars.DataFrame, free: list[str], amounts: list[str]) -> bool:
+    """Whether columns of numbers are items: three of unknown names, or two beside their sum."""
+    import polars as pl
+
+    if len(amounts) < 2 or named(amounts, NAMES["sales"]) or any(map(is_item, free)):
+        return False
+    sums = [name for name in free if name not in amounts and rows[name].dtype.is_numeric()]
+    total = rows.select(pl.sum_horizontal(amounts)).to_series()
+    return len(amounts) > 2 or any(bool((rows[name] == total).all()) for name in sums)
+
+
+def _items_as_rows(rows: polars.DataFrame, items: list[str]) -> polars.DataFrame:
+    index = [name for name in rows.columns if name not in items]
+    return rows.unpivot(items, index=index, variable_name="item", value_name="sales")
 
 
 def _has_lines(rows: polars.DataFrame, free: list[str], date: str, form: str | None) -> bool:
@@ -220,13 +252,13 @@ def _has_lines(rows: polars.DataFrame, free: list[str], date: str, form: str | N
 
 
 _NUMBERED = re.compile(
-    r"^(?:(?P<week>w|kw|cw|wk|week|woche|semaine)|(?P<day>d|day|tag)|(?P<month>m|month|monat))"
+    r"^(?P<kind>(?=(?:19|20)\d\d$)|w|kw|cw|wk|week|woche|semaine|d|day|tag|m|month|monat)"
     r"[ _.-]?(?P<number>\d{1,4})$",
     re.IGNORECASE,
 )
 
 
-def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
+def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str], dict[str, str]]:
     """Turn columns of periods into rows; a table without such stays as it is."""
     import polars as pl
 
@@ -237,7 +269,9 @@ def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
     dated = date_columns(rows, rest)
     most = max(map(len, by_measure.values()), default=0)
     if most < 3 or (dated and (form == "numbered" or most < 6)):
-        return rows, []
+        return rows, [], {}
+    rows, notes = _ungrouped(rows, rest, list(next(iter(by_measure.values()))))
+    rest = [name for name in rows.columns if name not in columns]
     years = [name for name in named(rest, ("year", "jahr"), exactly=True) if form == "numbered"]
     index = [
         name for name in rest if not rows[name].dtype.is_numeric() or is_id(name) or name in years
@@ -274,7 +308,6 @@ def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
     )
     shown = list(by_measure[first])
     unit = find_period(made[date], date).split()[-1]
-    notes = []
     if form == "numbered" and not years:
         notes.append(
             f"The columns of {unit}s have no year: the first is dated {made[date].min()!s}."
@@ -283,11 +316,40 @@ def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
     if dropped:
         listed = ", ".join(dropped[:5]) + (" and others" if len(dropped) > 5 else "")
         notes.append(f"Columns of numbers beside those of {unit}s are not used: {listed}.")
+    told = f"{len(shown)} columns, {shown[0]} to {shown[-1]}"
     notes.append(
-        f"{len(shown)} columns, {shown[0]} to {shown[-1]}, are {unit}s: each became a row of "
-        f"{date} and {' and '.join(by_measure)}."
+        f"{told}, are {unit}s: each became a row of {date} and {' and '.join(by_measure)}."
     )
-    return made.select(*index, date, *by_measure), notes
+    return made.select(*index, date, *by_measure), notes, {"date": told}
+
+
+def _ungrouped(
+    rows: polars.DataFrame, rest: list[str], periods: list[str]
+) -> tuple[polars.DataFrame, list[str]]:
+    """Leave out the first row of each group, if it is the sum of the others and names the group.
+
+    That is how a pivot table shows two fields in one column: a shop, and below it its items.
+    """
+    import polars as pl
+
+    labels = [name for name in rest if rows[name].dtype == pl.String]
+    if len(labels) != 1:
+        return rows, []
+    bare = rows.filter(~rows[labels[0]].str.contains(TOTAL).fill_null(False))
+    cells = bare.select(periods).fill_null(0).to_numpy().astype(np.float64)
+    head = np.zeros(bare.height, dtype=np.bool_)
+    place = 0
+    while place < bare.height:
+        sums = np.cumsum(cells[place + 1 : place + 1000], axis=0)
+        same = np.flatnonzero(np.isclose(sums, cells[place]).all(axis=1))
+        if not same.size or not cells[place].any():
+            return rows, []
+        head[place], place = True, place + int(same[0]) + 2
+    if head.sum() < 2 or 3 * head.sum() > bare.height:  # or rows that are the same
+        return rows, []
+    group = pl.when(pl.Series(head)).then(labels[0]).forward_fill().alias("group")
+    note = f"{head.sum()} rows of {labels[0]!r} are sums of those below them: they became 'group'."
+    return bare.with_columns(group).filter(~head), [note]
 
 
 def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date]], str]:
@@ -295,35 +357,37 @@ def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date
 
     "2024-05-01", "Jan-98" and "2024-W05" are dated, "W23", "Jan" and "d_1" are numbered.
     """
-    import polars as pl
-
     found: dict[str, dict[str, datetime.date]] = {}
     if not names:
         return found, ""
     # R puts an X before numbers; _ and . between digits stand for other signs
-    bare = {
-        name: re.sub(r"(?<=\d)_(?=\d)", "-", re.sub(r"^X(?=\d)|[ T]00:00:00$", "", name))
+    bare = [
+        re.sub(r"(?<=\d)_(?=\d)", "-", re.sub(r"^X(?=\d)|[ T]00:00:00$", "", name))
         for name in names
-    }
-    split = {name: _split(text) for name, text in bare.items()}
-    for form, texts in (("dated", bare), ("dated", {n: part for n, (_, part) in split.items()})):
-        text = pl.Series(list(texts.values()), dtype=pl.String)
-        dated = max(readings(text).values(), key=lambda each: each.len() - each.null_count())
-        if dated.len() - dated.null_count() >= 3:
-            for name, day in zip(names, dated, strict=True):
+    ]
+    measures, parts = zip(*map(_split, bare), strict=True)
+    months = _months_named(parts)
+    starts = [
+        datetime.date(_year_of(months[part], 12), months[part], 1) if part in months else None
+        for part in parts
+    ]
+    for form, told, of in (
+        ("dated", _days_named(bare), ["sales"] * len(names)),
+        ("dated", _days_named(parts), measures),
+        ("numbered", starts, measures),
+    ):
+        if len(names) - list(told).count(None) >= 3:
+            for name, day, measure in zip(names, told, of, strict=True):
                 if day is not None:
-                    measure = split[name][0] if texts is not bare else ""
-                    found.setdefault(_measure(measure), {})[name] = day
+                    found.setdefault(measure, {})[name] = day
             return found, form
-    months = _months_named([part for _, part in split.values()])
-    if len(months) >= 3:
-        for name, (measure, part) in split.items():
-            if part in months:
-                day = datetime.date(_year_of(months[part], 12), months[part], 1)
-                found.setdefault(_measure(measure), {})[name] = day
-        return found, "numbered"
-    numbered = {name: match for name in names if (match := _NUMBERED.match(bare[name].strip()))}
-    kinds = {each.lastgroup and _kind(each) for each in numbered.values()}
+    numbered = {
+        name: match
+        for name, text in zip(names, bare, strict=True)
+        if (match := _NUMBERED.match(text.strip()))
+    }
+    initials = {each["kind"][:1].lower() for each in numbered.values()}
+    kinds = {{"": "year", "d": "day", "t": "day", "m": "month"}.get(x, "week") for x in initials}
     numbers = [int(each["number"]) for each in numbered.values()]
     steps = np.diff(numbers)
     if len(numbers) < 3 or len(kinds) != 1 or not ((steps == 1) | (steps < -40)).all():
@@ -332,36 +396,34 @@ def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date
     count = np.concatenate([[0], np.cumsum(np.where(steps > 0, steps, 1))])
     last, of_year = numbers[-1], {"week": 53, "month": 12}.get(kind, 0)
     begins = datetime.date(2001, 1, 1)  # a Monday, where nothing tells
-    if 1 <= last <= of_year:
-        year = _year_of(last, of_year)
-        end = (
-            datetime.date.fromisocalendar(year, min(last, 52), 1)
-            if kind == "week"
-            else datetime.date(year, last, 1)
-        )
-        count = count - count[-1]
-        begins = end
+    if kind == "year":
+        begins = datetime.date(numbers[0], 1, 1)
+    elif 1 <= last <= of_year:
+        year, count = _year_of(last, of_year), count - count[-1]
+        week = datetime.date.fromisocalendar(year, min(last, 52), 1)
+        begins = week if kind == "week" else datetime.date(year, last, 1)
     dates = period_date(begins, kind, count).tolist()
-    return {"sales": dict(zip(numbered, dates, strict=True))}, "numbered"
+    form = "dated" if kind == "year" else "numbered"
+    return {"sales": dict(zip(numbered, dates, strict=True))}, form
 
 
-def _kind(match: re.Match[str]) -> str:
-    return next(name for name in ("week", "day", "month") if match[name])
+def _days_named(texts: Sequence[str]) -> list[datetime.date | None]:
+    """Dates of names, in the form that fits most of them."""
+    import polars as pl
+
+    found = readings(pl.Series(texts, dtype=pl.String)).values()
+    return min(found, key=lambda each: each.null_count()).to_list()
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Take a measure off the name of a period: "Units Jan-98" is ("Units", "Jan-98")."""
+    """Take a measure off the name of a period: "Units Jan-98" is ("units", "Jan-98")."""
     before = re.match(r"^([A-Za-z][A-Za-z _]*?)[ _:-]+(\S.*\d.*|[A-Za-zä]{3,9})$", name)
     after = re.match(r"^(\S*\d\S*|[A-Za-zä]{3,9})[ _:-]+([A-Za-z][A-Za-z _]*)$", name)
     if before and named([before[1]], (*NAMES["sales"], *NAMES["stock"], *NAMES["price"])):
-        return before[1], before[2]
+        return plain(before[1]), before[2]
     if after and named([after[2]], (*NAMES["sales"], *NAMES["stock"], *NAMES["price"])):
-        return after[2], after[1]
-    return "", name.strip()
-
-
-def _measure(name: str) -> str:
-    return plain(name) or "sales"
+        return plain(after[2]), after[1]
+    return "sales", name.strip()
 
 
 _MONTHS = (
@@ -372,7 +434,7 @@ _MONTHS = (
 )
 
 
-def _months_named(parts: list[str]) -> dict[str, int]:
+def _months_named(parts: Sequence[str]) -> dict[str, int]:
     """Numbers of parts that are names of months, alone."""
     number = {
         word: place + 1 for place, each in enumerate(_MONTHS.split("|")) for word in each.split()
@@ -429,9 +491,7 @@ def _joined_dates(rows: polars.DataFrame, notes: list[str]) -> tuple[polars.Data
 # --- Rows that are sums of others.
 
 
-def _without_totals(
-    rows: polars.DataFrame, schema: Schema
-) -> tuple[polars.DataFrame, polars.Series, list[str]]:
+def _without_totals(rows: polars.DataFrame, schema: Schema) -> tuple[polars.DataFrame, list[str]]:
     """Leave out series that are called total, and are about the sum of the others.
 
     A shop may have a brand of that name: then its sales are not those of all others.
@@ -465,7 +525,24 @@ def _without_totals(
         were = "1 row is a total" if count == 1 else f"{count:,} rows are totals"
         notes.append(f"{were} of the others and left out: {labels} in {name!r}.")
         rows = rows.filter(~called)
-    return rows, rows[schema.date], notes
+    return rows, notes
+
+
+def _without_strays(rows: polars.DataFrame, date: str) -> tuple[polars.DataFrame, list[str]]:
+    """Leave out dates more than two years off: a minority before, or one of twenty rows after."""
+    notes: list[str] = []
+    for share, later in ((0.05, True), (0.5, False)):
+        days = np.sort(rows[date].to_numpy())
+        gap = int(np.flatnonzero(np.diff(days).astype(np.int64) > 730).max(initial=-1)) + 1
+        off = days[gap:] if later else days[:gap]
+        if gap and off.size < share * days.size:
+            rows = rows.filter(~np.isin(rows[date].to_numpy(), off))
+            count = "1 row is" if off.size == 1 else f"{off.size:,} rows are"
+            notes.append(
+                f"{count} dated {off[0]} to {off[-1]}, more than two years off all others, and "
+                "left out; correct such dates."
+            )
+    return rows, notes
 
 
 # --- Several rows of a series and period.
@@ -495,11 +572,8 @@ def add_up(
     merged = rows.height - n_groups
     if schema.duplicates == "last":
         kept = placed.unique(keys, keep="last", maintain_order=True).drop("\0place")
-        return (
-            kept,
-            schema,
-            [f"{merged:,} rows of the same series and {unit} as a later one were left out."],
-        )
+        note = f"{merged:,} rows of the same series and {unit} as a later one were left out."
+        return kept, schema, [note]
     sales = pl.col(schema.sales)
     made = [pl.when(sales.count() > 0).then(sales.sum()).alias(schema.sales)]
     if schema.sold_out is not None:
@@ -554,14 +628,10 @@ def refuse_senseless(sales: SalesTable) -> None:
         elif 3 * n_series > sales.n_rows:
             why = f"{sales.n_rows:,} rows are {n_series:,} series, by {by}"
     last = dates.to_numpy().max()
-    before = np.sort(dates.to_numpy()[dates.to_numpy() < last])[-1:]
-    if names:  # the last dates of series, the median of them
-        ends = rows.group_by(names).agg(pl.col(schema.date).max())[schema.date].sort().to_numpy()
-        before = ends[(n_series - 1) // 2 :][:1]
-    days = (last - before).astype("timedelta64[D]").astype(np.int64).sum()
-    if not why and days > 730 and schema.period != "year":
-        which = "most series end" if names else "the one before is"
-        why = f"the last date is {last}, but {which} {before[0]}"
+    ends = rows.group_by(names or pl.lit(0)).agg(pl.col(schema.date).max())[schema.date].sort()
+    middle = ends.to_numpy()[(n_series - 1) // 2]
+    if not why and (last - middle).astype(np.int64) > 730 and schema.period != "year":
+        why = f"the last date is {last}, but most series end {middle}"
         advice = "correct or leave out rows with such dates"
     n_periods = int(period_place(dates.min(), str(schema.period), last)) + 1
     needed = 200.0 * n_series * n_periods

@@ -192,8 +192,11 @@ def read_panel(
     *,
     coming: Any = None,
     n_coming: int = 0,
+    force: bool = False,
 ) -> tuple[Panel, list[str]]:
     """Read a panel from a table.
+
+    Sales far beyond all others of their series are mistyped, and count as unknown.
 
     Parameters
     ----------
@@ -204,6 +207,8 @@ def read_panel(
         features. Series that only it has are new.
     n_coming : int
         Coming days that matter, lead time included.
+    force : bool
+        Whether to take all cells as they are.
 
     Returns
     -------
@@ -255,20 +260,22 @@ def read_panel(
         told = np.full(shape, np.nan)
         told[codes, day] = hidden
     observed, told = _fill_gaps(observed, told, schema.gaps, period, notes)
-    known, categories = _known(
-        table,
-        later,
-        schema,
-        (codes, day),
-        (first, period),
-        (n_series, n_days + n_coming),
-        keys,
-        notes,
-    )
-    static = _static(table, schema, codes, n_series, later, keys)
+    if not force:
+        observed = _without_mistyped(observed, schema.sales, (first, period), keys, notes)
+        told = None if told is None else np.where(np.isnan(observed), np.nan, told)
+    cells = np.zeros((3, 0), dtype=np.intp)
+    if later is not None:
+        cells = _coming_cells(later, schema, keys, period_place(first, period, later[schema.date]))
+        cells = cells[:, (cells[2] >= 0) & (cells[2] < n_days + n_coming)]
+    at, shape = (codes, day, cells), (n_series, n_days + n_coming)
+    known, categories = _known(table, later, schema, at, shape, notes)
+    if not force and schema.price in known and schema.price not in categories:
+        prices = known[schema.price]
+        known[schema.price] = _without_mistyped(prices, schema.price, (first, period), keys, notes)
+    static = _static(table, later, schema, at, keys)
     planned = _planned(observed, period, notes)
     closed = _closed_weekdays(observed, period, n_coming)
-    closed |= _closed_by_column(table, later, schema, (codes, day), (first, period), closed, keys)
+    closed |= _closed_by_column(table, later, schema, at, closed)
     closed[:, :n_days] &= ~(observed > 0) & (True if told is None else told != 1.0)
     shut = closed[:, :n_days] & (observed == 0)
     if shut.any():
@@ -347,19 +354,17 @@ def _number_series(
                 f"series must have a value in every row, got none in "
                 f"{_rows(table[name].null_count())} of column {name!r}."
             )
-    own = table.select(names)
-    text = own.select(as_categories(own[name]).alias(name) for name in names)
-    both = own.select(names).with_columns(text[name].alias(f"\0{name}") for name in names)
-    each = both.unique(subset=[f"\0{name}" for name in names], keep="any")
-    if later is not None and set(names) <= set(later.columns):
-        new = later.select(names)
-        written = new.select(as_categories(new[name]).alias(f"\0{name}") for name in names)
-        given = [new[name].cast(own[name].dtype, strict=False).alias(name) for name in names]
-        added = pl.DataFrame([*given, *written]).select(each.columns)
-        each = pl.concat([each, added]).unique(
-            subset=[f"\0{name}" for name in names], keep="first", maintain_order=True
-        )
     hidden = [f"\0{name}" for name in names]
+
+    def written(frame: polars.DataFrame) -> polars.DataFrame:
+        text = [as_categories(frame[name]).alias(f"\0{name}") for name in names]
+        return frame.select(names).with_columns(text)
+
+    both = written(table)
+    each = both.unique(subset=hidden, keep="any")
+    if later is not None and set(names) <= set(later.columns):
+        added = written(later).cast({name: table[name].dtype for name in names}, strict=False)
+        each = pl.concat([each, added]).unique(subset=hidden, keep="first", maintain_order=True)
     each = each.sort([*names, *hidden]).with_row_index("\0code")
     codes = both.select(hidden).join(each, on=hidden, how="left", maintain_order="left")["\0code"]
     return each.select(*names, *hidden), codes.to_numpy().astype(np.intp)
@@ -411,6 +416,63 @@ def _fill_gaps(
     return observed, hidden
 
 
+def _without_mistyped(
+    values: Array, name: str, start: Any, keys: polars.DataFrame, notes: list[str]
+) -> Array:
+    """Take cells for unknown that are ten times all others of their series, but for 2% of them.
+
+    Of a short series they are ten times all other series as well. Where most cells are 0, an order
+    in bulk may be so large: there it takes a hundred times. On a day on which other series have
+    three times their mean as well, it is an event. Where most series have more such cells, they are
+    on two scales, such as units and cents: they are refused.
+    """
+    found: list[tuple[int, int, float]] = []
+    positive = np.where(values > 0, values, 0.0)
+    count = (positive > 0).sum(axis=1)
+    mean = positive.sum(axis=1) / np.maximum(count, 1)
+    highest = positive.max(axis=1, initial=0.0)
+    two_scales: list[Array] = []
+    for row in np.flatnonzero((highest >= 50.0) & (count >= 3)):
+        rising = np.maximum(np.sort(positive[row]), 5.0)
+        if (rising[1:] < 10 * rising[:-1]).all():  # most series
+            continue
+        there = np.flatnonzero(positive[row])
+        falling = there[np.argsort(-positive[row, there], kind="stable")]
+        long = there.size >= 10
+        floor = 5.0 if long else np.delete(highest, row).max(initial=0.0) or np.inf
+        size = np.maximum(positive[row, falling], floor)
+        times = 10.0 if 2 * there.size > there[-1] - there[0] else 100.0
+        beyond = np.flatnonzero(size[:-1] >= times * size[1:]) + 1
+        few = 1 + there.size // 50
+        two_scales += [size[n - 1 : n + 1] for n in beyond if long and few < n < size.size - few]
+        last = max(beyond[beyond <= few], default=0)
+        for day in falling[:last]:
+            others = ~np.isnan(values[:, day]) & (mean > 0)
+            others[row] = False
+            event = (positive[others, day] >= 3 * mean[others]).sum()
+            if not event or event < 0.2 * others.sum():
+                found.append((int(row), int(day), positive[row, falling[last]]))
+    if 2 * len(two_scales) > (count >= 10).sum():
+        high, low = two_scales[0]
+        raise InvalidInput(
+            f"A plan of this table cannot be right, because most series have two scales in "
+            f"{name!r}, up to {low:,.6g} and from {high:,.6g}, as if cents were among units: "
+            "correct such rows, or plan anyway (force=True)."
+        )
+    if not found:
+        return values
+    who, when, usual = found[0]
+    more = f", and so do {len(found) - 1:,} more such cells" if found[1:] else ""
+    notes.append(
+        f"{values[who, when]:,.10g} in {name!r} on {period_date(*start, when)}{_called(keys, who)} "
+        f"counts as unknown, because the next largest is {usual:,.6g}{more}; if it is right, say "
+        "so (force=True)."
+    )
+    values = values.copy()
+    values[tuple(np.array([each[:2] for each in found]).T)] = np.nan
+    return values
+
+
 def _planned(observed: Array, period: str, notes: list[str]) -> NDArray[np.bool_]:
     """Leave out series that have had no row for a while; those without any are new."""
     seen = ~np.isnan(observed)
@@ -457,14 +519,12 @@ def _closed_by_column(
     table: polars.DataFrame,
     later: polars.DataFrame | None,
     schema: Schema,
-    places: tuple[Places, Places],
-    start: tuple[datetime.date, str],
+    at: tuple[Places, Places, Places],
     closed: NDArray[np.bool_],
-    keys: polars.DataFrame,
 ) -> NDArray[np.bool_]:
     """Days that a column such as ``open`` closes: one of its values only ever comes with 0."""
     found = np.zeros(closed.shape, dtype=np.bool_)
-    open_rows = ~closed[places]  # Sundays explain themselves
+    open_rows = ~closed[at[:2]]  # Sundays explain themselves
     zero = numbers(table, schema.sales, "sales") == 0
     for name in schema.known_future:
         text = as_categories(table[name])
@@ -478,13 +538,11 @@ def _closed_by_column(
         if not never.any():
             continue
         shut = never[value]
-        found[places[0][shut], places[1][shut]] = True
+        found[at[0][shut], at[1][shut]] = True
         if later is not None and name in later.columns:
-            owner = _owners(later, [each for each in schema.series if each in later.columns], keys)
-            day = period_place(*start, later[schema.date].to_numpy())
-            coming = np.isin(as_categories(later[name]).to_numpy(), values[never])
-            for row in np.flatnonzero(coming & (day >= 0) & (day < closed.shape[1])):
-                found[owner[row], day[row]] = True
+            row, series, day = at[2]
+            coming = np.isin(as_categories(later[name]).to_numpy(), values[never])[row]
+            found[series[coming], day[coming]] = True
     return found
 
 
@@ -528,10 +586,8 @@ def _known(
     table: polars.DataFrame,
     later: polars.DataFrame | None,
     schema: Schema,
-    places: tuple[Places, Places],
-    start: tuple[datetime.date, str],
+    at: tuple[Places, Places, Places],
     shape: tuple[int, int],
-    keys: polars.DataFrame,
     notes: list[str],
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """Matrices of what is known beforehand, and which of them are categories.
@@ -555,10 +611,7 @@ def _known(
     names = [name for name in schema.known_future if name in there]
     if later is None or not names:
         return found, ()
-    day = period_place(*start, later[schema.date].to_numpy())
-    inside = (day >= 0) & (day < shape[1])
-    shared = [name for name in schema.series if name in later.columns]
-    owner = _owners(later, shared, keys)
+    row, series, day = at[2]
     for name in names:
         both = [table[name], later[name]]
         if all(each.dtype.is_numeric() or each.dtype == pl.Boolean for each in both):
@@ -574,41 +627,42 @@ def _known(
                 for each in text
             )
         matrix = np.full(shape, np.nan)
-        matrix[places] = past
-        for row in np.flatnonzero(inside):
-            matrix[owner[row], day[row]] = next_days[row]
+        matrix[at[:2]] = past
+        matrix[series, day] = next_days[row]
         found[name] = matrix
-    empty = sum(int(np.isnan(each[:, places[1].max() + 1 :]).sum()) for each in found.values())
+    empty = sum(int(np.isnan(each[:, at[1].max() + 1 :]).sum()) for each in found.values())
     if empty:
         notes.append(f"The table of coming days leaves {empty:,} values open.")
     return found, tuple(categories)
 
 
-def _owners(later: polars.DataFrame, shared: Sequence[str], keys: polars.DataFrame) -> list[Any]:
-    """Places of the series that each row of coming days speaks of: all, where it names none."""
-    if not shared:
-        return [slice(None)] * later.height
-    own = keys.select(f"\0{name}" for name in shared)
-    where: dict[tuple[Any, ...], list[int]] = {}
-    for place, row in enumerate(own.iter_rows()):
-        where.setdefault(row, []).append(place)
-    asked = later.select(as_categories(later[name]).alias(name) for name in shared)
-    return [where.get(row, []) for row in asked.iter_rows()]
+def _coming_cells(
+    later: polars.DataFrame, schema: Schema, keys: polars.DataFrame, day: Places
+) -> Places:
+    """Row, series and day of each cell that coming days tell; of all series if they name none."""
+    import polars as pl
+
+    shared = [name for name in schema.series if name in later.columns]
+    text = [as_categories(later[name]).alias(f"\0{name}") for name in shared]
+    asked = pl.DataFrame([pl.Series("\0day", day), *text]).with_row_index("\0row")
+    own = (keys if keys.width else pl.DataFrame({"one": [0]})).with_row_index("\0series")
+    named = [f"\0{name}" for name in shared]
+    both = asked.join(own, on=named) if shared else asked.join(own, how="cross")
+    return both.select("\0row", "\0series", "\0day").to_numpy().T.astype(np.intp)
 
 
 def _static(
     table: polars.DataFrame,
-    schema: Schema,
-    codes: Places,
-    n_series: int,
     later: polars.DataFrame | None,
+    schema: Schema,
+    at: tuple[Places, Places, Places],
     keys: polars.DataFrame,
 ) -> dict[str, NDArray[np.int64]]:
     """Categories of series as numbers, −1 where unknown: columns that never change, and parts."""
     import polars as pl
 
     found: dict[str, NDArray[np.int64]] = {}
-    if n_series < 2:
+    if keys.height < 2:
         return found
     if len(schema.series) > 1:
         for name in schema.series:
@@ -618,14 +672,14 @@ def _static(
         text = as_categories(table[name])
         values = text.unique().sort().to_list()
         number = text.replace_strict(values, list(range(len(values))), return_dtype=pl.Int64)
-        own = np.full(n_series, -1, dtype=np.int64)
-        own[codes] = number.to_numpy()
+        own = np.full(keys.height, -1, dtype=np.int64)
+        own[at[0]] = number.to_numpy()
         if later is not None and name in later.columns and set(schema.series) <= set(later.columns):
             told = as_categories(later[name]).replace_strict(
                 values, list(range(len(values))), default=-1, return_dtype=pl.Int64
             )
-            for places, value in zip(_owners(later, schema.series, keys), told, strict=True):
-                own[places] = value
+            row, series, _ = at[2]
+            own[series] = told.to_numpy()[row]
         found[name] = own
     return found
 

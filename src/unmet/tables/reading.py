@@ -24,8 +24,9 @@ from unmet.rows import STOCK_SLACK
 from unmet.tables.dates import read_dates
 from unmet.tables.dialect import (
     Dialect,
+    above_header,
     as_bytes,
-    check_names,
+    distinct_names,
     find_header,
     one_line,
     read_text,
@@ -269,43 +270,59 @@ def _read_excel(
         raise InvalidInput(
             f"sheet must be one of {', '.join(map(repr, sheets))} in {file}, got {sheet!r}."
         )
-    how: dict[str, Any] = {"engine": "calamine", "raise_if_empty": False}
-    how["sheet_name"] = sheets[0] if sheet is None else sheet
     # line by line as text, to find the header; counted from the first line of the sheet
-    start = pl.read_excel(
-        file,
-        has_header=False,
-        infer_schema_length=0,
-        drop_empty_rows=False,
-        drop_empty_cols=False,
-        read_options={"n_rows": 200, "skip_rows": 0},
-        **how,
-    )
-    lines = [[(cell or "").strip() for cell in line] for line in start.iter_rows()]
-    filled = [place for place, line in enumerate(lines) if any(line)]
-    if not filled:
-        raise InvalidInput(
-            f"{file} must hold a table in sheet {how['sheet_name']!r}, got an empty one."
+    how: dict[str, Any] = {"engine": "calamine", "raise_if_empty": False, "drop_empty_cols": False}
+    first_lines: dict[str, list[list[str]]] = {}
+    for each in sheets if sheet is None else [sheet]:
+        start = pl.read_excel(
+            file,
+            sheet_name=each,
+            has_header=False,
+            infer_schema_length=0,
+            drop_empty_rows=False,
+            read_options={"n_rows": 200, "skip_rows": 0},
+            **how,
         )
-    header = filled[find_header([lines[place] for place in filled]) or 0]
-    check_names(file, lines[header])
-    table = pl.read_excel(
-        file, infer_schema_length=None, read_options={"header_row": header}, **how
-    )
-    notes = []
-    if len(sheets) > 1 and sheet is None:
+        first_lines[each] = [[(cell or "").strip() for cell in line] for line in start.iter_rows()]
+    rows = {each: sum(map(any, lines)) for each, lines in first_lines.items()}
+    chosen = next(each for each in rows if 10 * rows[each] >= max(rows.values()))  # no cover
+    if not rows[chosen]:
+        raise InvalidInput(f"{file} must hold a table in sheet {chosen!r}, got an empty one.")
+
+    def read(each: str) -> tuple[polars.DataFrame, list[str]]:
+        lines = first_lines[each]
+        filled = [place for place, line in enumerate(lines) if any(line)]
+        header = filled[find_header([lines[place] for place in filled]) or 0]
+        names, notes = distinct_names(file, lines[header], lines[header - 1] if header else ())
+        table = pl.read_excel(
+            file, sheet_name=each, infer_schema_length=None, read_options={"header_row": header},
+            **how,
+        )  # fmt: skip
+        notes += above_header(header if header > filled[0] else 0, file.name)
+        table.columns = names
+        empty = [name for name in names if name[:1] in ("", "(") and table[name].is_null().all()]
+        table, said = without_noise(table.drop(empty))
+        return table.with_columns(_whole_days(table)), notes + said
+
+    table, notes = read(chosen)
+    others = [each for each in rows if each != chosen and rows[each]]
+    alike = {
+        each: more
+        for each in others
+        if set(first_lines[chosen][0]) == set(first_lines[each][0])
+        and (more := read(each)[0]).schema == table.schema
+        and not more.equals(table)
+    }
+    if alike and "sheet" not in table.columns:
+        both = {chosen: table, **alike}
+        table = pl.concat(each.with_columns(sheet=pl.lit(name)) for name, each in both.items())
+        notes.append(f"{len(both)} sheets of {file.name} have the same columns; all were read.")
+    elif others:
         notes.append(
-            f"Of {len(sheets)} sheets in {file.name} the first was read, {sheets[0]!r}; name "
-            "another one (sheet=)."
+            f"Of {len(sheets)} sheets in {file.name} one was read, {chosen!r}; name another one "
+            "(sheet=)."
         )
-    if header > filled[0]:
-        notes.append(f"The first {header} lines of {file.name} are above the header and not read.")
-    # dates in the header have no names there
-    unnamed = {f"__UNNAMED__{place}": cell for place, cell in enumerate(lines[header]) if cell}
-    table = table.rename({name: unnamed.get(name, name).strip() for name in table.columns})
-    table, said = without_noise(table)
-    table, _ = with_types(table.with_columns(_whole_days(table)), text, decimal, str(file))
-    notes += said
+    table, _ = with_types(table, text, decimal, str(file))
     return TableFile(table, notes=tuple(notes))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -27,20 +28,23 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 NAMES: dict[str, tuple[str, ...]] = {
-    "date": _words("date ds dt day datum tag datetime timestamp week time"),
+    "date": _words("date ds dt day datum tag datetime timestamp week time fecha data ts epoch"),
     "sales": _words(
         "sales units_sold unit_sales sold quantity_sold qty_sold sales_qty sales_quantity absatz "
-        "verkauf verkauft verkäufe ventes vendu ventas vendido quantity qty units menge y observed "
-        "demand nachfrage anzahl stück consumption verbrauch volume amount cnt count"
+        "verkauf verkauft verkäufe ventes vendu vendue ventas vendido quantity qty units menge "
+        "quantite qte cantidad quantita quantidade aantal y observed demand nachfrage anzahl stück "
+        "consumption verbrauch volume amount cnt count"
     ),
     "sold_out": _words(
         "sold_out soldout stockout stock_out out_of_stock oos censored ausverkauft in_stock instock"
     ),
     "stock": _words(
         "stock available inventory on_hand supply opening_stock stock_available delivered bestand "
-        "anfangsbestand"
+        "anfangsbestand supplied produced baked"
     ),
-    "price": _words("price unit_price selling_price sell_price sales_price preis prix"),
+    "price": _words(
+        "price unit_price selling_price sell_price sales_price preis prix precio prezzo preco prijs"
+    ),
     "promotion": _words("promotion promo discount campaign aktion rabatt onpromotion"),
 }
 """Names of columns by field, the likeliest first; a name that begins with one of them is next, and
@@ -54,17 +58,18 @@ AFTERWARDS = NAMES["sold_out"] + _words(
     "endbestand restbestand übrig rest restant restants invendu invendus revenue turnover umsatz "
     "erlös profit takings transactions receipts customers customer_count footfall traffic guests "
     "visitors kunden gäste bons clients orders ordered last_sale margin gross_margin cogs money "
-    "betrag line_total hours_out"
+    "betrag line_total hours_out void voided refund refunded omzet importe"
 )
 """Parts of names of what nobody knows when orders are decided: never features."""
 
 _ITEMS = _words(
     "item product sku article material ean upc plu dish artikel produkt gericht stock_code "
-    "stockcode part_number menu_item unique_id"
+    "stockcode part_number menu_item unique_id produit reference producto articulo articolo "
+    "prodotto produto asin"
 )
 _PLACES = _words(
     "store shop branch location outlet market restaurant filiale standort markt warehouse whse "
-    "depot plant lager werk"
+    "depot plant lager werk magasin tienda negozio winkel loja"
 )
 _KINDS = _words(
     "category cat department dept family class brand city region kategorie warengruppe abteilung "
@@ -82,16 +87,21 @@ _NOT_SERIES = (
     *_words("payment cash_type address description comment note notes remark bemerkung"),
 )
 _UNITS = _words(
-    "quantity qty units units_sold quantity_sold qty_sold unit_sales menge anzahl stück absatz"
+    "quantity qty units units_sold quantity_sold qty_sold unit_sales menge anzahl stück absatz "
+    "quantite qte cantidad quantita quantidade aantal"
 )
-_MONEY = _words("money betrag revenue umsatz turnover erlös value net gross line_total total")
+_BACK = _words("return returned returns retouren refund refunded void voided cancelled waste lost")
+_MONEY = _words(
+    "money betrag revenue umsatz turnover erlös value net gross line_total total totale importe "
+    "valor omzet ca cost"
+)
 _WEATHER = _words(
     "temperature temp atemp tavg rain rainfall precipitation precpt humidity hum wind windspeed "
-    "snow sunshine weather wetter regen temperatur"
+    "snow sunshine clouds weather wetter regen temperatur"
 )
 _LATER = _words(
     "ship shipped shipping delivery delivered due paid payment updated modified return end expiry "
-    "birth liefer lieferung"
+    "birth liefer lieferung fulfilled"
 )
 _CALENDAR = _words(
     "weekday wochentag day_of_week dow month mnth monat year yr jahr quarter quartal week woche kw "
@@ -251,7 +261,8 @@ def infer_schema(
     flags = [name for name in named(free, NAMES["sold_out"]) if holds_flags(table[name])]
     if given.sold_out is None and flags:
         sold_out = took(_only(table, "sold_out", _best(flags, "sold_out"), why))
-    sales = took(given.sales or _sales(table, free, why))
+    amounts = [] if given.sales else sales_columns(table, free, any_amount=True)
+    sales = took(given.sales or _only(table, "sales", amounts, why))
     stock = given.stock or None
     if given.stock is None:
         stock = took(_stock(table, free, str(sales), why))
@@ -267,15 +278,26 @@ def infer_schema(
         why["series"] = "with the date, one row each" if series else "one row a day"
         if series is None:
             if given.duplicates == "error":
-                _refuse_repeated(dates, str(date))
+                twice = dates.filter(dates.is_duplicated())[0]
+                raise InvalidInput(
+                    f"Each series must have one row a day, got {twice} several times in column "
+                    f"{date!r} and no columns that tell these rows apart: name them (series=), or "
+                    "add rows of the same day up (duplicates='sum')."
+                )
             series = line_columns(table, free, dates, price)
             why["series"] = "items and places; rows of the same day are added up"
+            if why["sales"] == "its content" and float(table[sales].quantile(0.9) or 0.0) > 20:
+                raise InvalidInput(
+                    f"sales must be the units of each line, got {sales!r} "
+                    f"({_some_values(table[sales])}), of which no name says so: name it (sales=)."
+                )
     used = {date, sold_out, sales, stock, price, given.on_hand, *series}
     others = [name for name in table.columns if name not in used]
     static, known, left_out = _others(table, others, series, given.known_future, str(sales), told)
     if price is not None:
         known = (price, *known)
-    return Schema(
+    return replace(
+        given,
         date=date,
         series=series,
         sales=sales,
@@ -283,11 +305,6 @@ def infer_schema(
         stock=stock,
         price=price,
         known_future=known,
-        on_hand=given.on_hand,
-        gaps=given.gaps,
-        duplicates=given.duplicates,
-        period=given.period,
-        date_format=given.date_format,
         sold_out_opposite=sold_out is not None and _rank(sold_out, OPPOSITE) is not None,
         static=static,
         why=why,
@@ -297,9 +314,12 @@ def infer_schema(
 
 # --- Candidates by name.
 
+_ACCENTS = str.maketrans("éèêàáâãíìîóòôõúùûçñ", "eeeaaaaiiioooouuucn")
+
 
 def plain(name: str) -> str:
     """Labels of a name with _ between them: Units sold, unitsSold and UNITS-SOLD are the same."""
+    name = name.translate(_ACCENTS)
     split = re.sub(r"(?<=[a-zäöü0-9])(?=[A-ZÄÖÜ])", "_", name)
     return re.sub(r"[^a-z0-9äöüß]+", "_", split.lower()).strip("_")
 
@@ -340,14 +360,15 @@ def _only(
     table: polars.DataFrame, entry: str, candidates: Sequence[str], why: dict[str, str]
 ) -> str:
     """Take the one candidate; none or several are for the user to say."""
+    listed = candidates or table.columns
+    shown = [f"{name!r} ({_some_values(table[name])})" for name in listed[:6]]
+    more = f" and {len(listed) - 6} more" if len(listed) > 6 else ""
     if not candidates:
         raise InvalidInput(
-            f"{entry} must be a column of the table, got none that looks like it: "
-            f"name it ({entry}=)."
+            f"{entry} must be a column of the table, got none that looks like it among "
+            f"{' and '.join(shown)}{more}: name it ({entry}=)."
         )
     if len(candidates) > 1:
-        shown = [f"{name!r} ({_some_values(table[name])})" for name in candidates[:6]]
-        more = f" and {len(candidates) - 6} more" if len(candidates) > 6 else ""
         raise InvalidInput(
             f"{entry} must be one column, got {' and '.join(shown)}{more}, which look equally "
             f"good: name it ({entry}=)."
@@ -392,7 +413,13 @@ def date_columns(table: polars.DataFrame, columns: Iterable[str]) -> list[str]:
             found.append(name)
     later = set(named(found, _LATER))  # what was ordered on a day is shipped on another
     found = [name for name in found if name not in later] or found
-    return _best(found, "date") if found else []
+    best = _best(found, "date") if found else []
+    if len(best) > 1:
+        with suppress(InvalidInput):  # what is sent on a day was sold on another, before
+            days = pl.DataFrame([read_dates(table, each, date_form(table, each)) for each in best])
+            first = days.select(pl.min_horizontal(pl.all())).to_series()
+            best = [name for name in best if (days[name] == first).all()][:1] or best
+    return best
 
 
 def holds_flags(column: polars.Series) -> bool:
@@ -406,31 +433,42 @@ def holds_flags(column: polars.Series) -> bool:
     return bool(found) and found <= {*YES, *NO}
 
 
-def sales_columns(table: polars.DataFrame, columns: Iterable[str]) -> list[str]:
-    """Columns of numbers that may be sales: by name if there are any, otherwise by content."""
+def sales_columns(
+    table: polars.DataFrame, columns: Iterable[str], *, any_amount: bool = False
+) -> list[str]:
+    """Columns of numbers that may be sales: by name if there are any, otherwise by content.
+
+    Visitors or takings are such only where nothing else is (`any_amount`).
+    """
     numeric = [name for name in columns if table[name].dtype.is_numeric() and not is_id(name)]
     numeric = [name for name in numeric if _rank(name, NAMES["price"]) is None]
-    found = _best(named(numeric, NAMES["sales"]), "sales")
+    by_name = named(numeric, NAMES["sales"])
+    # not what came back, nor what never changes, if there is another one
+    sold = [name for name in by_name if not named([name], _BACK) and table[name].n_unique() > 1]
+    found = _best(sold or by_name, "sales")
     units = [name for name in named(numeric, _UNITS) if name not in found and is_whole(table[name])]
     if units and found and not is_whole(table[found[0]]):
         return units[:1]  # sales with decimals beside whole units are money
-    others = (*NAMES["promotion"], *NAMES["stock"], *_WEATHER, *_MONEY, *_CALENDAR)
-    return found or [
+    if found:
+        return found
+    others = (*NAMES["promotion"], *NAMES["stock"], *_WEATHER, *_CALENDAR)
+    some = [
         name
         for name in numeric
-        if not (is_afterwards(name) or holds_flags(table[name]))
-        and _rank(name, others) is None
+        if _rank(name, (*others, *RECEIPT)) is None
+        and not holds_flags(table[name])
         and table[name].n_unique() > 1
+        and not _is_sorted(table[name])
     ]
+    found = [name for name in some if not is_afterwards(name) and _rank(name, _MONEY) is None]
+    if not found and any_amount:
+        return [name for name in some if _rank(name, _BACK) is None]
+    return [name for name in found if is_whole(table[name])] or found
 
 
 def is_whole(column: polars.Series) -> bool:
     """Whether a column holds whole numbers."""
     return column.dtype.is_integer() or bool((column == column.round()).all())
-
-
-def _sales(table: polars.DataFrame, free: list[str], why: dict[str, str]) -> str:
-    return _only(table, "sales", sales_columns(table, free), why)
 
 
 def _stock(table: polars.DataFrame, free: list[str], sales: str, why: dict[str, str]) -> str | None:
@@ -555,7 +593,7 @@ def _candidates(
         column = table[name]
         if not (column.dtype in text or (column.dtype.is_integer() and is_id(name))):
             continue
-        if _is_clock(column):
+        if _is_clock(column) or (_rank(name, _CALENDAR) is not None and not is_item(name)):
             continue
         values, pairs = column.n_unique(), dated.select("\0day", name).n_unique()
         if table.height >= 20 and pairs < 1.5 * values and n_days > 1:
@@ -572,15 +610,6 @@ def _place_of(name: str) -> int:
     if _rank(name, (*_ITEMS, *_PLACES)) is not None and _rank(name, _KINDS) is None:
         return 0
     return 2 if _rank(name, _KINDS) is not None else 1
-
-
-def _refuse_repeated(dates: polars.Series, name: str) -> None:
-    twice = int(dates.is_duplicated().arg_max() or 0)
-    raise InvalidInput(
-        f"Each series must have one row a day, got {dates[twice]} several times in column "
-        f"{name!r} and no columns that tell these rows apart: name them (series=), or add rows "
-        "of the same day up (duplicates='sum')."
-    )
 
 
 def _others(
@@ -619,7 +648,7 @@ def _others(
             left[name] = "not named"
         elif _rank(name, _WEATHER) is not None:
             left[name] = "known only afterwards"
-        elif column.dtype.is_integer() and (named([name], _NOT_SERIES) or _counts_rows(column)):
+        elif column.dtype.is_integer() and (named([name], _NOT_SERIES) or _is_sorted(column)):
             left[name] = "a number of rows or receipts"
         elif column.dtype.is_numeric() and _goes_with(column, table[sales]):
             left[name] = "goes with sales, so known only afterwards"
@@ -634,9 +663,9 @@ def _others(
     return tuple(static), tuple(before), left
 
 
-def _counts_rows(column: polars.Series) -> bool:
-    """Whether a column numbers the rows, in their order."""
-    return column.len() > 20 and bool((column.diff().drop_nulls() == 1).all())
+def _is_sorted(column: polars.Series) -> bool:
+    """Whether whole numbers never fall from row to row, as those of rows and receipts."""
+    return column.dtype.is_integer() and column.n_unique() > 20 and column.is_sorted()
 
 
 def _is_clock(column: polars.Series) -> bool:

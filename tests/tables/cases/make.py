@@ -605,6 +605,156 @@ def make_more():
     )
 
 
+def make_exports():
+    """What tills, shops and pivot tables write."""
+    dates, sold = days(35), counts(35)
+    where = (["item"], 4, "day", dates[0], dates[-1], sold.sum())
+    columns = pl.DataFrame({"Date": dates, **dict(zip(ITEMS, sold, strict=True))})
+    case(
+        "items_as_columns.csv",
+        columns,
+        **found(*where, date="Date", note="4 columns, bread to tart, are taken for items"),
+    )
+    case(
+        "two_items_and_their_sum.csv",
+        columns.select("Date", "bread", "bun", Total=pl.col("bread") + pl.col("bun")),
+        **found(["item"], 2, "day", dates[0], dates[-1], sold[:2].sum(), date="Date"),
+    )
+    names = [f"{day:%b %Y}" for day in months(14)]
+    number = counts(14)
+    rows = [["Sum of Units", "Column Labels"], ["Row Labels", *names, "Grand Total"]]
+    tabular = [["Store", "Item", *names, "Grand Total"]]
+    for place, store in enumerate(("North", "South")):
+        own = number[2 * place : 2 * place + 2]
+        rows.append([store, *map(int, own.sum(axis=0)), int(own.sum())])
+        rows += [[f"  {n}", *map(int, r), int(r.sum())] for n, r in zip(ITEMS, own, strict=False)]
+        tabular += [
+            [store if n == "bread" else None, n, *map(int, r), int(r.sum())]
+            for n, r in zip(ITEMS, own, strict=False)
+        ]
+        tabular.append([f"{store} Total", None, *map(int, own.sum(axis=0)), int(own.sum())])
+    for table in (rows, tabular):
+        total = [
+            "Grand Total",
+            *([None] if table is tabular else []),
+            *map(int, number.sum(axis=0)),
+        ]
+        table.append([*total, int(number.sum())])
+    ends = (4, "month", "2021-01-01", "2022-02-01", number.sum())
+    case(
+        "pivot_of_two_fields.xlsx",
+        rows,
+        **found(["Row Labels", "group"], *ends, note="2 rows of 'Row Labels' are sums of those"),
+    )
+    case(
+        "pivot_with_subtotals.xlsx",
+        tabular,
+        **found(["Store", "Item"], *ends, note="3 rows are no data and were left out: 'North Tot"),
+    )
+    yearly = counts(8)
+    case(
+        "wide_years.csv",
+        wide([str(year) for year in range(2016, 2024)], yearly),
+        **found(["item"], 4, "year", "2016-01-01", "2023-01-01", yearly.sum(), note="are years"),
+    )
+    table = long(dates, sold=sold)
+    noon = (pl.col("date").cast(pl.Datetime("ms")).dt.epoch("s") + 43_200).alias("timestamp")
+    case(
+        "epoch_seconds.csv",
+        table.select(noon, "item", "sales"),
+        **found(*where, date="timestamp"),
+    )
+    case(
+        "month_first_with_signs.csv",
+        table.with_columns(pl.col("date").dt.strftime("%b-%d-%y")),
+        **found(*where),
+    )
+    french = table.select(
+        pl.col("date").dt.strftime("%d/%m/%Y").alias("Date"),
+        pl.col("item").alias("Désignation"),
+        (pl.col("sales") * 100 + 7).map_elements(
+            lambda n: f"{n:,}".replace(",", "\u202f"), return_dtype=pl.String
+        ).alias("Qté vendue"),
+        (pl.col("sales") * 345).map_elements(
+            lambda n: f"{n / 1:,.2f}".replace(",", " ").replace(".", ","), return_dtype=pl.String
+        ).alias("CA HT"),
+    )  # fmt: skip
+    case(
+        "french.csv",
+        french.write_csv(separator=";"),
+        **found(
+            ["Désignation"], 4, "day", dates[0], dates[-1], 100 * sold.sum() + 7 * 140,
+            date="Date", sales="Qté vendue", not_used=["CA HT"],
+        ),
+    )  # fmt: skip
+    voids = table.with_columns(pl.lit(0).alias("Void Qty")).rename({"sales": "Item Qty"})
+    case("void_quantities.csv", voids, **found(*where, sales="Item Qty"))
+    twins = table.write_csv().replace("date,item,sales", "date,item,sales,sales").splitlines()
+    twins = [twins[0], *(f"{line},{line.rsplit(',', 1)[1]}" for line in twins[1:])]
+    case(
+        "two_columns_of_one_name.csv",
+        "\n".join(twins) + "\n",
+        **found(*where, note="they are called 'sales (2)'", not_used=["sales (2)"]),
+    )
+    visits = long(dates, ("s1", "s2"), sold[:2], item="air_store_id", date="visit_date")
+    case(
+        "visitors.csv",
+        visits.rename({"sales": "visitors"}),
+        **found(
+            ["air_store_id"], 2, "day", dates[0], dates[-1], sold[:2].sum(),
+            date="visit_date", sales="visitors",
+        ),
+    )  # fmt: skip
+    rows = lines_of()
+    first, last, total = rows[0][0], rows[-1][0], sum(row[2] for row in rows)
+    shop = pl.DataFrame(
+        [
+            {
+                "Name": f"#{1000 + place}",
+                "Paid at": f"{day + datetime.timedelta(place % 2)} 12:00:00 -0400",
+                "Fulfilled at": f"{day + datetime.timedelta(2)} 12:00:00 -0400",
+                "Total": f"{4 * number + 5}.00",
+                "Created at": f"{day} 11:{place % 60:02d}:00 -0400",
+                "Lineitem quantity": number,
+                "Lineitem name": f"Thing {item}",
+            }
+            for place, (day, item, number, _) in enumerate(rows)
+        ]
+    )
+    case(
+        "orders_of_a_web_shop.csv",
+        shop,
+        **found(
+            ["Lineitem name"], 6, "day", first, last, total,
+            date="Created at", sales="Lineitem quantity",
+        ),
+    )  # fmt: skip
+    bakery = pl.DataFrame(
+        [
+            {
+                "Transaction": place // 2 + 1,
+                "Item": f"thing {item}",
+                "date_time": f"{day:%d-%m-%Y} 09:{place % 60:02d}",
+                "weekday_weekend": "weekend" if day.weekday() > 4 else "weekday",
+            }
+            for place, (day, item, _, _) in enumerate(rows)
+        ]
+    )
+    case(
+        "transactions.csv",
+        bakery,
+        **found(["Item"], 6, "day", first, last, len(rows), date="date_time"),
+    )
+    stays = bakery.with_columns(
+        lead_time=pl.Series([7 * place % 300 for place in range(len(rows))])
+    )
+    case(
+        "lines_with_another_number.csv",
+        stays,
+        error="must be the units of each line, got 'lead_time' (0, 7, 14)",
+    )
+
+
 def make_plain():
     """Ordinary tables, and such as nobody can read without a question."""
     dates = days(28)
@@ -653,6 +803,7 @@ if __name__ == "__main__":
         make_numbers,
         make_days,
         make_more,
+        make_exports,
         make_plain,
     ):
         made()
