@@ -33,7 +33,6 @@ from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.inventory import SupplyRules
 from unmet.planning import OrderPlan, Schema
-from unmet.planning.candidates import LABELS
 from unmet.planning.order_plan import SERVICE_LEVEL
 from unmet.report import render, report_data
 from unmet.report.page import (
@@ -66,9 +65,8 @@ def show_orders(source: Source) -> None:
     st.title("What to order now" if lasts else "Orders for the coming days", anchor=False)
     st.caption("From what was sold to what to order: with what sold-out days hid, and with safety.")
     given, moved = _controls(source, asked)
-    if not lasts:  # where models are compared: as `unmet plan` does, until somebody asks
-        usual = {"cost": Newsvendor.at_level(SERVICE_LEVEL), "sellout_rate": None}
-        given |= st.session_state.get(f"compared {asked.key}", usual)
+    if not lasts:  # another level needs no other fit
+        given |= {"cost": Newsvendor.at_level(SERVICE_LEVEL), "sellout_rate": None}
     plan = OrderPlan(**given, **asked.parameters)
     key = f"{asked.key} {given}"
     sales = _sales(asked.key, plan, source.file.table, asked.future)
@@ -133,16 +131,13 @@ def _show_coming(
         st.markdown(plain(choice.why))
         if choice.cost:
             sold = "" if choice.censoring_adjusted else "; sales are taken for demand"
-            st.caption(f"Mean cost of a day on {choice.n_days} days that no model had seen{sold}:")
-            columns = {name: cells for name, cells, _ in cost_table(choice)}
-            st.dataframe(columns, hide_index=True, key="models")
-        if decided is not learned and choice.cost:
             level = f"{100 * float(learned.cost_.level):.4g}%"
-            st.markdown(f"Models were compared at a service level of {level}.")
-            if st.button("Compare them at the one above", key="compare"):
-                moved = {"cost": decided.cost, "sellout_rate": decided.sellout_rate}
-                st.session_state[f"compared {asked.key}"] = moved
-                st.rerun()
+            st.caption(
+                f"Mean cost of a {data['unit']} on {choice.n_days} {data['unit']}s that no model "
+                f"had seen, at a service level of {level}{sold}:"
+            )
+            columns = {name: cells for name, cells, _ in cost_table(choice, data["unit"])}
+            st.dataframe(columns, hide_index=True, key="models")
         listed(choice.left_out)
         _show_columns(source, asked, sales)
     _take_away(source, asked, decided)
@@ -373,7 +368,7 @@ def _show_replenishment(
     _notes(source, data)
     with st.expander("How the orders were made"):
         st.markdown(plain(f"{capital(data['aim'])}."))
-        st.markdown(plain(f"Expected demand follows {LABELS[data['choice'].model]}."))
+        st.markdown(plain(data["choice"].why))
         _show_columns(source, asked, sales)
     _take_away(source, asked, decided)
 

@@ -388,7 +388,7 @@ def plan_command(
         options["sellout_rate"] = plan.sellout_rate
     options |= _other_columns(plan, guess) | others
     if plan.supply is None:
-        options["model"] = plan.choice_.model
+        options["model"] = None if plan.model == "auto" else plan.model
     words = ["unmet", "plan" if plan.supply is None else "replenish", table]
     for name, value in options.items():
         if value is not None:

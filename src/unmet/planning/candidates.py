@@ -19,6 +19,7 @@ those of units.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ from unmet.inventory import DemandDistribution
 from unmet.planning.history import History, LinearColumns, Single
 from unmet.planning.smoothing import smoothed
 from unmet.planning.stockouts import VIEWS, DayDemand
+from unmet.progress import Step, silent
 from unmet.rows import Rows
 from unmet.solvers.boosting.growing import Trees, load_lightgbm
 from unmet.tables.panel import Panel, Places
@@ -76,9 +78,9 @@ def labels_of(unit: str, members: Sequence[str] = ()) -> dict[str, str]:
     return labels
 
 
-TREES = 200
+TREES = 120
 """Boosted trees."""
-MAX_ROWS = 200_000
+MAX_ROWS = 100_000
 """Rows that a model learns from at most, drawn at random: more are slower and hardly better."""
 MIN_ROWS = 40
 """Rows below which only the level and the weekday decide."""
@@ -367,11 +369,11 @@ class PanelModel(BaseEstimator):
 
     def _fit_boosted(self, training: TrainingSet) -> None:
         """Grow trees on all features by LightGBM's own least squares; many rows let them grow."""
-        lightgbm, many = load_lightgbm(), training.n_rows > 100_000
+        lightgbm, many = load_lightgbm(), training.n_rows > 50_000
         places = [training.history.names_.index(name) for name in training.history.categories_]
         parameters = {
             "objective": "regression",
-            "learning_rate": 0.04,
+            "learning_rate": 0.06,
             "num_leaves": 31 if many else 15,
             "min_data_in_leaf": 200 if many else 60,
             "feature_fraction": 0.3,
@@ -442,7 +444,7 @@ class DemandForecast:
     seed : int, default=0
     n_jobs : int, optional
         Threads of boosted trees.
-    most_rows : int, default=200,000
+    most_rows : int, default=100,000
         Rows that a model learns from at most.
 
     Attributes
@@ -477,7 +479,7 @@ class DemandForecast:
             "most_rows": most_rows,
         }
 
-    def fit(self, panel: Panel, cost: Newsvendor | None = None) -> Self:
+    def fit(self, panel: Panel, cost: Newsvendor | None = None, progress: Step = silent) -> Self:
         """Compare members on the last part of a panel, and learn from all of it.
 
         Parameters
@@ -486,7 +488,10 @@ class DemandForecast:
         cost : Newsvendor, optional
             By which orders of single periods are compared; by default members are compared by what
             they missed of the demand until the horizon.
+        progress : callable, optional
+            Is told how far the work is.
         """
+        self._tell = partial(progress, 2, 5)
         self.training_ = self.training(panel)
         origins = self._origins(panel)
         before = self.training(panel.until(int(origins[0]))) if origins.size else None
@@ -505,6 +510,7 @@ class DemandForecast:
         self._held_out = together, truth
         self.distribution_ = DemandDistribution.fit(together, truth, counted=panel.counted)
         self.choice_ = self._compare(found, truth, members, cost, panel, tuple(left_out))
+        self._tell("learning from all of the past")
         self.members_ = tuple(self._member(name).fit(self.training_) for name in members)
         return self
 
@@ -530,12 +536,12 @@ class DemandForecast:
     def _origins(self, panel: Panel) -> NDArray[np.intp]:
         """Numbers of known periods after which forecasts are compared with what came.
 
-        At most the last 30% of the periods; three weeks or 12 longer periods to learn from; 200,000
+        At most the last 30% of the periods; three weeks or 12 longer periods to learn from; 100,000
         forecasts are enough.
         """
         start = max(int(0.7 * panel.n_days), 21 if panel.unit == "day" else 12)
         last = panel.n_days - self.n_periods - self.lead_time
-        most = max(200_000 // (panel.n_series * self.n_periods), 4)
+        most = max(100_000 // (panel.n_series * self.n_periods), 2)
         count = min(most, 60, max(last - start + 1, 0))
         return np.unique(np.linspace(start, last, count).astype(np.intp))
 
@@ -562,6 +568,7 @@ class DemandForecast:
                     f"{MAX_DISTRIBUTIONS:,}."
                 )
                 continue
+            self._tell(f"comparing {LABELS[name]}")
             try:
                 model = self._member(name).fit(before)
             except MissingPackage as error:

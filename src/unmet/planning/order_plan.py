@@ -848,9 +848,8 @@ class OrderPlan(BaseEstimator):
 
     def _learn(self, tell: Step) -> None:
         """Learn what to expect of the days that orders are for."""
-        tell(2, 5, "learning what to expect")
         forecast = self._forecast(self.horizon, self.lead_time)
-        forecast.fit(self.panel_, self._sales_cost)
+        forecast.fit(self.panel_, self._sales_cost, tell)
         self._memo["forecast"] = forecast
         tell(4, 5, "deciding")
         self._keep(forecast)
@@ -999,8 +998,7 @@ class OrderPlan(BaseEstimator):
     def _refill(self, ahead: int, tell: Step) -> None:
         """Learn what demand to expect, draw paths of it, and order."""
         panel = self.panel_
-        tell(1, 5, "learning what to expect")
-        self._keep(self._forecast(ahead).fit(panel))
+        self._keep(self._forecast(ahead).fit(panel, progress=tell))
         expected = self.expected_
         covers = self.rules_.whole("lead_time", panel.n_series) + self.rules_.whole(
             "review", panel.n_series
