@@ -169,3 +169,23 @@ def test_words_of_ages_that_do_not_fit(words, sentence):
     with pytest.raises(InvalidInput) as error:
         plan_from_options(**PARTS, **words).check()
     assert sentence in str(error.value)
+
+
+def test_decisions_outside_of_the_data_say_so(offers, parts):
+    cheap = offers.filter(pl.col("price") < 60)  # hardly anybody has refused so little
+    words = {**OFFERS, "accepted_column": "accepted", "goal": "revenue", "unit_cost": 20}
+    plan = plan_from_options(**words).fit(cheap)
+    found, top = plan.decide(cheap, None), cheap["price"].max()
+    above = found.decision > top
+    assert above.any()
+    np.testing.assert_array_equal(
+        found.outside_data, np.where(above, "above every price asked", "")
+    )
+    assert any(note.startswith("Above every price asked") for note in plan.notes_)
+    strange = plan.decide(cheap.head(1).with_columns(quantity=pl.lit(99.0)), None)
+    assert strange.outside_data[0].endswith("features outside of those learned from")
+    young = parts.with_columns(hours=pl.min_horizontal("life", 30), failed=pl.col("life") < 30)
+    ages = plan_from_options(**PARTS, failed_column="failed").fit(young).decide(young, None)
+    assert 30 < ages.decision[0] < np.inf
+    assert (ages.outside_data == "beyond the longest time in service").all()
+    assert plan.decide(cheap, None, None).decision.min() >= 0

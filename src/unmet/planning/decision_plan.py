@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
@@ -29,7 +29,14 @@ from unmet.planning.decision_models import (
 )
 from unmet.planning.decision_report import Comparison, keep_history
 from unmet.tables.encoding import TableEncoder, as_categories
-from unmet.tables.reading import BAD_ROWS, TableRows, as_polars, read_rows, require_columns
+from unmet.tables.reading import (
+    BAD_ROWS,
+    TableRows,
+    as_polars,
+    numbers,
+    read_rows,
+    require_columns,
+)
 from unmet.validation import OneOf
 
 if TYPE_CHECKING:
@@ -49,6 +56,14 @@ COLUMNS = (
 """Keys of `DecisionPlan.columns`."""
 
 
+OUTSIDE = {
+    "newsvendor": ("orders", "above the largest sales", ""),
+    "pricing": ("prices", "above every price asked", "below every price asked"),
+    "replacement": ("ages", "beyond the longest time in service", ""),
+}
+"""Decisions of each problem, and what is said of those beyond the largest and smallest seen."""
+STRANGE = "features outside of those learned from"
+
 _BLOCK = 250_000  # rows decided on at a time: bounded memory
 _SHOWN = 5  # groups that a sentence names
 
@@ -65,11 +80,15 @@ class Decisions:
         What would be decided if observations were taken for the truth.
     notes : tuple of str
         What a user should know of these rows: values never seen, values filled in.
+    outside_data : ndarray of str, of shape (n_rows,)
+        Why a decision lies outside of what was ever observed, such as "above every price asked";
+        empty where it does not. Nothing but the shape of a model speaks for such a decision.
     """
 
     decision: Array
     ignoring: Array | None
     notes: tuple[str, ...]
+    outside_data: NDArray[np.str_]
 
 
 class DecisionPlan(BaseEstimator):
@@ -134,6 +153,8 @@ class DecisionPlan(BaseEstimator):
         The last observations of each item, for reports; None without dates.
     explainer_ : DecisionExplainer or None
         What `explain` asks, where `fit` was told to keep it.
+    reach_ : dict of str to pairs of float
+        Least and largest value learned from, of observations and numeric features.
 
     Examples
     --------
@@ -365,6 +386,10 @@ class DecisionPlan(BaseEstimator):
             )
         self.notes_ = (*rows.notes, *remarks)
         self.n_rows_ = rows.observed.size
+        self.reach_ = self.reach(rows)
+        some = np.unique(np.linspace(0, self.n_rows_ - 1, 2000).astype(np.intp))
+        outside = self.decide(rows.table[some]).outside_data
+        self.notes_ += self._count_outside(outside, "learned from")
         self.comparison_: Comparison | None = None
         self.history_ = keep_history(self, rows, features)
         self.explainer_: DecisionExplainer | None = None
@@ -401,6 +426,14 @@ class DecisionPlan(BaseEstimator):
             series=self.series or tuple(self.by),
             bad_rows=self.bad_rows if self.problem == "newsvendor" else None,
         )
+
+    def reach(self, rows: TableRows) -> dict[str, tuple[float, float]]:
+        """Least and largest observation, and the same of each feature that is a number."""
+        seen = {self.observed: rows.observed}
+        if self.encoder_ is not None:  # of the calendar, a trend always goes on
+            known = [name for name in self.encoder_.medians_ if name in self.features]
+            seen |= {name: numbers(rows.table, name, "features") for name in known}
+        return {n: (float(np.nanmin(each)), float(np.nanmax(each))) for n, each in seen.items()}
 
     def encoder(self, table: polars.DataFrame, model: str = "") -> TableEncoder | None:
         """Fit an encoder of what a model decides from; None where there is one age for all."""
@@ -487,10 +520,42 @@ class DecisionPlan(BaseEstimator):
                 for features, room in self._blocks(rows, limits)
             ]
             found = [np.concatenate(each) for each in zip(*parts, strict=True)]
+        if self.reach_[self.observed][0] >= 0.0:  # so no decision is below 0
+            found = [np.maximum(each, 0.0) for each in found]
         never = int(np.isinf(found[0]).sum())
         if never:
             remarks += [f"For {never:,} rows no planned replacement pays: replace at failure."]
-        return Decisions(found[0], found[1] if len(found) > 1 else None, tuple(remarks))
+        outside = self._outside(found[0], rows)
+        remarks += self._count_outside(outside, "decided on")
+        ignoring = found[1] if len(found) > 1 else None
+        return Decisions(found[0], ignoring, tuple(remarks), outside)
+
+    def _outside(self, decision: Array, rows: polars.DataFrame) -> NDArray[np.str_]:
+        """Say of each decision why it lies outside of what was observed; nothing where inside."""
+        _, above, below = OUTSIDE[self.problem]
+        low, high = self.reach_[self.observed]
+        said = np.where(np.isfinite(decision) & (decision > high), above, "")
+        said = np.where(decision < low, below, said)
+        strange = np.zeros(decision.size, dtype=np.bool_)
+        for name, (least, most) in self.reach_.items():
+            if name != self.observed:
+                values = numbers(rows, name, "features")
+                strange |= (values < least) | (values > most)
+        both = np.where(said == "", STRANGE, np.char.add(said, f"; {STRANGE}"))
+        return np.asarray(np.where(strange, both, said))
+
+    def _count_outside(self, outside: NDArray[np.str_], which: str) -> tuple[str, ...]:
+        """Count decisions outside of what was observed, a sentence for each reason."""
+        what, *reasons = OUTSIDE[self.problem]
+        low, high = self.reach_[self.observed]
+        ends = {reasons[0]: f" ({high:,.4g})", reasons[1]: f" ({low:,.4g})", STRANGE: ""}
+        counts = {each: int((np.char.find(outside, each) >= 0).sum()) for each in ends if each}
+        return tuple(
+            f"{reason.capitalize()}{ends[reason]}: {count:,} of {outside.size:,} {what} of rows "
+            f"{which}. No row shows whether that is right (column outside_data)."
+            for reason, count in counts.items()
+            if count
+        )
 
     def explain(
         self,
