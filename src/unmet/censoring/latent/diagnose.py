@@ -19,6 +19,7 @@ from unmet.censoring.latent.unidentified import (
     more_than_one,
 )
 from unmet.censoring.model import (
+    MAX_SOLD_OUT,
     Ambiguity,
     Candidate,
     Choice,
@@ -89,6 +90,13 @@ def diagnose(
         identified = "weakly"  # what is hidden is known to be hidden
     if identified != "yes" and not model.interval_censored:
         more.append(_REMEDY.format(dates="" if model.order_rule is not None else "dates (time=), "))
+    if model.share_range is not None and identified != "yes":
+        # no other decision is ruled out than those of shares that are
+        for share in {min(each, MAX_SOLD_OUT) for each in model.share_range} - {chosen.share}:
+            fitted = at_rate(model, share)
+            moved = model.mean(model.shifts(fitted, features, cost))
+            low, high = min(low, moved), max(high, moved)
+            stakes.append(_stake(model, fitted, rows))
     decision = model.mean(truth if model.hides(chosen) else seen)
     choices: Choices | Ambiguity | None = None
     if more_than_one(model, identified):
