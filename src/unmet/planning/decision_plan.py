@@ -21,6 +21,7 @@ from unmet.estimators.base import DecisionModel
 from unmet.estimators.explaining import DecisionExplainer
 from unmet.evaluation.backtest import ModelChoice
 from unmet.planning.decision_models import (
+    DISTRIBUTIONS,
     ModelEstimator,
     RuleEstimator,
     candidates,
@@ -123,7 +124,9 @@ class DecisionPlan(BaseEstimator):
         taken that costs least on time held out, which can be told where flags or stock say which
         rows sold out; ties go to the distribution. "auto" is ``("linear", "distribution")``. Where
         nothing says which rows sold out, the linear model. With `by` and flags the distribution of
-        all groups together.
+        all groups together. Prices of most revenue and ages take "linear" and "distribution" (what
+        the distribution is around is linear in the features), "boosted" (boosted trees, where they
+        explain rows held out better), or "auto", which is "boosted".
     band : "auto", Band, band rule or None, default="auto"
         How far above the observation the truth may lie: see `unmet.censoring`. "auto" is
         `LatentBand`, None takes observations for the truth.
@@ -306,10 +309,13 @@ class DecisionPlan(BaseEstimator):
                 "Prices of most revenue and ages of replacement need a LatentBand, got band "
                 f"{self.rule!r}."
             )
-        if self.from_distribution and (self.model != "auto" or self.by):
+        known_model = isinstance(self.model, str) and self.model in DISTRIBUTIONS
+        if self.from_distribution and (not known_model or self.by):
+            known = ", ".join(repr(each) for each in DISTRIBUTIONS)
             raise InvalidInput(
                 "Prices of most revenue and ages of replacement follow the estimated distribution, "
-                f"so model must be 'auto' and by empty, got {self.model!r} and {list(self.by)}."
+                f"so model must be one of {known} and by empty, got {self.model!r} and "
+                f"{list(self.by)}."
             )
         self._check_columns()
 
@@ -470,10 +476,13 @@ class DecisionPlan(BaseEstimator):
         cost, rule = self.cost, self.rule
         if isinstance(cost, AgeReplacement | Revenue):
             assert isinstance(rule, LatentBand)
+            rule = clone(rule)
+            if rule.location == "auto":
+                rule.location = DISTRIBUTIONS[str(self.model)]
             if isinstance(cost, Revenue):
                 return None if ignoring else RuleEstimator(cost, rule)
             if rule.families == "auto":
-                rule = clone(rule).set_params(families="lifetimes")
+                rule.families = "lifetimes"
             return RuleEstimator(cost, rule, know_flags=not ignoring)
         model = make_model(self.model_name, cost, None if ignoring else rule, self.random_state)
         if self.by:
