@@ -364,11 +364,14 @@ def _train(name: str, setting: BoundSetting, store: BoundedStore, drawn: Any) ->
         cost,
         band,
         penalty="l2" if name == "LR-εNVC-R" else None,
-        strength=setting.strength,
         fit_intercept=False,  # the column of ones is penalised like the others, as in the theorem
     )
-    fits = (model.fit(store.features[cells], sales) for cells, sales in drawn)
-    return np.array([fit.predict(store.features) for fit in fits])
+    decided = []
+    for cells, sales in drawn:
+        # λ‖θ‖² of the theorem: the estimator counts ‖θ‖² in units of the root mean square
+        model.set_params(strength=setting.strength * sqrt(np.mean(sales**2)))
+        decided.append(model.fit(store.features[cells], sales).predict(store.features))
+    return np.array(decided)
 
 
 def meaning(measured: Sequence[dict[str, Any]], asked: int) -> list[str]:

@@ -93,7 +93,7 @@ def test_orders_are_those_of_the_plan(inside, plan, capsys):
     printed = capsys.readouterr()
     coming = pl.read_csv("coming.csv", schema_overrides={"store": pl.String})
     orders = pl.read_csv("orders.csv", schema_overrides={"store": pl.String})
-    assert orders.columns == [*coming.columns, "decision"]
+    assert orders.columns == [*coming.columns, "decision", "outside_data"]
     assert orders["store"].to_list() == coming["store"].to_list()  # 007 is not 7
     assert orders["decision"].dtype == pl.Int64
     assert orders["decision"].to_list() == plan.decide(coming).decision.tolist()

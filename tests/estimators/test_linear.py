@@ -73,7 +73,7 @@ def test_elastic_net_is_the_documented_mixture(rows):
 
     def objective(parameters):
         theta = parameters[:-1]
-        penalty = ratio * np.abs(theta).sum() + (1 - ratio) * theta @ theta
+        penalty = ratio * np.abs(theta).sum() + (1 - ratio) * theta @ theta / s.std()
         return cost.loss(X @ theta + parameters[-1], s).mean() + strength * penalty
 
     start = np.append(model.coef_, model.intercept_)

@@ -127,8 +127,11 @@ class Case:
         kinks = Newsvendor(self.underage, self.overage).kinks(
             self.y[kept], None if band is None else band.take(kept), share
         )
-        each = np.full(self.X.shape[1], self.strength)
+        each, s = np.full(self.X.shape[1], self.strength), self.y[kept]
+        middle = share @ s if self.intercept else 0.0
+        unit = np.sqrt(share @ (s - middle) ** 2) or np.sqrt(share @ s**2) or 1.0
         ridge, lasso = (each if self.penalty == name else None for name in ("l2", "l1"))
+        ridge = None if ridge is None else ridge / unit
         return HingeProblem(self.X[kept], kinks, self.intercept, ridge, lasso)
 
 

@@ -43,7 +43,14 @@ def test_the_same_as_the_model_made_by_hand(table, fitted):
     np.testing.assert_array_equal(exact.decision, model.predict(X))
     assert fitted.diagnosis_ == model.diagnosis_
     assert fitted.n_rows_ == table.height
-    assert fitted.notes_ == found.notes == ()
+    top = table["sales"].max()
+    marked = found.decision > top
+    np.testing.assert_array_equal(
+        found.outside_data, np.where(marked, "above the largest sales", "")
+    )
+    said = [f"Above the largest sales ({top:g}): {marked.sum()} of {table.height} orders of rows "]
+    for notes, which in ((fitted.notes_, "learned from"), (found.notes, "decided on")):
+        assert [note.partition(". ")[0] for note in notes] == [f"{each}{which}" for each in said]
     assert (fitted.level, fitted.comparison_) == (0.75, None)
 
 
@@ -165,7 +172,7 @@ def test_rows_without_an_observation_are_left_out_and_told(table):
     gaps = table.with_columns(sales=pl.when(pl.int_range(pl.len()) >= 2).then("sales"))
     plan = plan_from_options(**BASE, band="none").fit(gaps)
     assert plan.n_rows_ == table.height - 2
-    assert plan.notes_ == ("2 rows have no number in 'sales' and were left out.",)
+    assert plan.notes_[0] == "2 rows have no number in 'sales' and were left out."
     same = plan_from_options(**BASE, band="none").fit(table.slice(2))
     np.testing.assert_array_equal(plan.decide(table).decision, same.decide(table).decision)
 
@@ -186,7 +193,7 @@ def test_strange_values_are_named_when_deciding(fitted):
 def test_dates_and_series(table):
     words = {**BASE, "date": "date", "calendar": ["weekend"], "band": (0.0, 4.0)}
     told = plan_from_options(**words).fit(table)
-    assert len(told.notes_) == 1
+    assert len(told.notes_) == 2  # and orders above the largest sales
     assert "name the columns that tell series apart" in told.notes_[0]
     apart = plan_from_options(**words, series=["store"])
     rows = apart.rows(table)

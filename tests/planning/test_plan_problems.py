@@ -8,7 +8,7 @@ from unmet import CustomPricing, LatentBand, Limits, LinearDecision
 from unmet.costs import AgeReplacement
 from unmet.errors import InvalidInput
 from unmet.evaluation import best_price
-from unmet.lifetimes import replacement_age
+from unmet.lifetimes import Weibull, expected_cost, latent_ages, replacement_age
 from unmet.planning import compare, evaluate
 from unmet.planning.plan_options import plan_from_options
 from unmet.report import render, report_data
@@ -159,8 +159,8 @@ def test_where_no_plan_pays(parts):
     ("words", "sentence"),
     [
         ({"band": "none"}, "ages of replacement need a LatentBand"),
-        ({"model": "linear"}, "model must be 'auto' and by empty, got 'linear'"),
-        ({"by": ["load"]}, "model must be 'auto' and by empty"),
+        ({"model": "neural"}, "'distribution', 'linear' and by empty, got 'neural'"),
+        ({"by": ["load"]}, "and by empty, got 'auto' and ['load']"),
         ({"censored_column": "suspended", "failed_column": "failed"}, "must not both be given"),
         ({"accepted_column": "failed"}, "columns['accepted'] is not for problem 'replacement'"),
     ],
@@ -169,3 +169,47 @@ def test_words_of_ages_that_do_not_fit(words, sentence):
     with pytest.raises(InvalidInput) as error:
         plan_from_options(**PARTS, **words).check()
     assert sentence in str(error.value)
+
+
+def test_decisions_outside_of_the_data_say_so(offers, parts):
+    cheap = offers.filter(pl.col("price") < 60)  # hardly anybody has refused so little
+    words = {**OFFERS, "accepted_column": "accepted", "goal": "revenue", "unit_cost": 20}
+    plan = plan_from_options(**words).fit(cheap)
+    found, top = plan.decide(cheap, None), cheap["price"].max()
+    above = found.decision > top
+    assert above.any()
+    np.testing.assert_array_equal(
+        found.outside_data, np.where(above, "above every price asked", "")
+    )
+    assert any(note.startswith("Above every price asked") for note in plan.notes_)
+    strange = plan.decide(cheap.head(1).with_columns(quantity=pl.lit(99.0)), None)
+    assert strange.outside_data[0].endswith("features outside of those learned from")
+    young = parts.with_columns(hours=pl.min_horizontal("life", 30), failed=pl.col("life") < 30)
+    ages = plan_from_options(**PARTS, failed_column="failed").fit(young).decide(young, None)
+    assert 30 < ages.decision[0] < np.inf
+    assert (ages.outside_data == "beyond the longest time in service").all()
+    assert plan.decide(cheap, None, None).decision.min() >= 0
+
+
+def test_ages_of_lives_that_bend_follow_them():
+    """Together for the fleet, whatever rows are asked for, and by trees where these tell more."""
+    generator = np.random.default_rng(4)
+    load = generator.uniform(-1, 1, 600)
+    scale = 100 * np.exp(-2 * np.abs(load))
+    life, limit = scale * generator.weibull(3.0, 600), generator.uniform(0.3, 1.5, 600) * scale
+    table = pl.DataFrame({"load": load, "hours": np.minimum(life, limit), "failed": life <= limit})
+    words = {**PARTS, "features": ["load"], "failed_column": "failed"}
+    bent, straight = (plan_from_options(**words, model=m).fit(table) for m in ("auto", "linear"))
+    cost, true = AgeReplacement(planned=1.0, failure=6.0), Weibull(3.0, scale)
+
+    def rate(plan):
+        ages = plan.decide(table, None).decision
+        paid = expected_cost(cost.at_rate(0.0), true, ages).sum()
+        return paid / true.interval_mean(ages).sum()
+
+    assert rate(bent) < 0.8 * rate(straight)
+    some = bent.decide(table.head(5), None).decision
+    np.testing.assert_allclose(some, bent.decide(table, None).decision[:5])
+    learned = bent.estimator_.rule_
+    ages = latent_ages(learned, table[["load"]].to_numpy(), cost, together=True)
+    np.testing.assert_allclose(ages[:5], some, rtol=1e-6)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
-from unmet import Band, LinearDecision, Newsvendor
+from unmet import Band, LinearDecision, Newsvendor, SquaredError
+from unmet.costs import AgeReplacement
 
 LEVELS = st.sampled_from([0.03, 0.2, 0.37, 0.71, 0.9, 0.98])
 SEEDS = st.integers(0, 10**6)
@@ -147,3 +149,42 @@ def test_the_objective_is_that_of_an_independent_solver(
     scale = cost.loss(0.0, s, band).mean()
     assert exact.solution_.objective <= highs.solution_.objective * (1 + 1e-8) + 1e-12 * scale
     assert exact.solution_.objective >= highs.solution_.objective * (1 - 1e-7) - 1e-12 * scale
+
+
+@given(
+    seed=SEEDS,
+    alpha=LEVELS,
+    factor=st.sampled_from([1e-6, 37.0, 1e6]),
+    penalty=st.sampled_from(["l1", "l2", "elasticnet"]),
+    intercept=st.booleans(),
+)
+def test_no_penalty_depends_on_the_unit_of_the_observations(
+    seed, alpha, factor, penalty, intercept
+):
+    X, s, _ = _rows(seed)
+    model = LinearDecision(
+        Newsvendor.at_level(alpha), penalty=penalty, strength=0.05, fit_intercept=intercept
+    )
+    expected = factor * clone(model).fit(X, s).predict(X)
+    slack = 1e-5 * np.abs(expected).max()
+    np.testing.assert_allclose(model.fit(X, factor * s).predict(X), expected, atol=slack)
+
+
+@pytest.mark.parametrize(
+    ("cost", "solver"),
+    [
+        (Newsvendor(4, 1), "minibatch"),
+        (Newsvendor(4, 1), "smoothed"),
+        (SquaredError(), "exact"),
+        (AgeReplacement(planned=1, failure=5, rate=0.01), "smoothed"),
+    ],
+)
+def test_the_ridge_of_other_solvers_does_not_depend_on_it_either(cost, solver):
+    X, s, _ = _rows(3)
+    s = np.abs(s) + 1.0
+    model = LinearDecision(cost, solver=solver, penalty="l2", strength=0.02)
+    expected = 1e4 * clone(model).fit(X, s).predict(X)
+    if isinstance(cost, AgeReplacement):  # time is worth as much less per unit
+        model.set_params(cost=cost.at_rate(1e-6))
+    found = model.fit(X, 1e4 * s).predict(X)
+    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())

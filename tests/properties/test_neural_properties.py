@@ -38,8 +38,9 @@ def _same(left, right, tolerance=1e-6):
 def test_scaling_the_observations_scales_the_decisions(seed, alpha, solver, power):
     X, s, _ = _rows(seed)
     factor = 10.0**power
-    plain = _fit(solver, alpha, X, s, Band(1, 4))
-    scaled = _fit(solver, alpha, X, factor * s, Band(factor, 4 * factor))
+    held = {"strength": 0.02}  # of the penalty
+    plain = _fit(solver, alpha, X, s, Band(1, 4), held)
+    scaled = _fit(solver, alpha, X, factor * s, Band(factor, 4 * factor), held)
     _same(scaled.predict(X) / factor, plain.predict(X))
     assert scaled.training_cost_ / factor == pytest.approx(plain.training_cost_, rel=1e-6)
 

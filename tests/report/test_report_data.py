@@ -46,7 +46,8 @@ def test_the_stake_is_that_of_the_diagnosis(fitted):
 
 
 def test_columns_of_the_decisions(table, fitted, decided):
-    assert decided.columns == ["date", "store", "price", "kind", "ignoring", "decision"]
+    names = ["date", "store", "price", "kind", "ignoring", "decision", "outside_data"]
+    assert decided.columns == names
     assert decided.height == table.height
     plain = plan_from_options(**BASE, band="none").fit(table)
     found = decision_table(table, plain, plain.decide(table))
@@ -82,7 +83,7 @@ def test_the_content_of_a_report(table, fitted, decided):
     assert found["decisions"].height == 300
     assert found["decisions"].equals(long)
     assert found["n_rows"] == 300
-    assert found["notes"] == [fitted.choice_.why, "a"]
+    assert found["notes"] == [*fitted.notes_, fitted.choice_.why, "a"]
     assert (found["title"], found["problem"]) == ("Order quantities", "newsvendor")
     assert found["diagnosis"] is fitted.diagnosis_
     assert found["command"] == "unmet decide …"

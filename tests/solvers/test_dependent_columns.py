@@ -64,7 +64,7 @@ def test_so_it_does_with_many_rows_and_in_blocks(typo, penalty):
     X, y = sales(9000, typo=typo)
     model = LinearDecision(Newsvendor(0.75, 0.25), penalty=penalty, strength=1e-6).fit(X, y)
     assert moved_by_a_cent(model, X) < 0.1
-    ridge = None if penalty is None else np.full(4, 1e-6)
+    ridge = None if penalty is None else np.full(4, 1e-6 / y.std())
     found = solve_watched(Watched(X, y), Evaluated(0.75), size=3000, ridge=ridge)
     assert np.abs(found.coefficients[:3]).max() < 10
     assert found.objective == pytest.approx(model.solution_.objective, rel=1e-8)

@@ -183,6 +183,7 @@ class WhatIf:
         if self._fitted_model is None:
             return plan.fit(self._rows.table)
         plan.encoder_, plan.notes_ = self._encoder, self._notes
+        plan.reach_ = plan.reach(self._rows)
         plan.n_rows_, plan.history_ = self._rows.observed.size, self._history
         plan.ignoring_ = plan.comparison_ = None
         plan.choice_ = self._choose(plan)

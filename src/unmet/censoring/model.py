@@ -34,6 +34,10 @@ Curve: TypeAlias = tuple[float, ...]
 
 RATES = tuple(step / 20 for step in range(15))
 """Sell-out rates from 0 to .7 that are tried beside the share that was found."""
+MAX_SOLD_OUT = 0.6
+"""Largest sell-out rate that is believed where nobody gives one. What the data cannot tell is then
+covered up to it; a larger one is dearer where nothing was hidden (never-censored gamma at α = .95:
+10% of the best cost with .5, 20% with .6), a smaller one leaves certificates at 50% tight."""
 _HALF_CHI_SQUARE = 1.92  # half the .95-quantile of chi-square with one degree of freedom
 
 
@@ -219,7 +223,8 @@ class Diagnosis:
         Mean ε of the rows, for the cost that was given.
     shift_range : tuple of two floats, or None
         The same over all candidates that cannot be ruled out: within two standard errors, one
-        without censoring within three.
+        without censoring within three. Where the data cannot tell, also over the shares of
+        `share_range`, but none above 60%: there the range goes on without an end.
     decision : float or None
         Mean decision under the chosen model.
     stake : float or None

@@ -12,7 +12,7 @@ from math import floor, isfinite, log10
 from textwrap import wrap
 from typing import Any, TypeAlias
 
-from unmet.censoring.model import Candidate, Choice, Diagnosis
+from unmet.censoring.model import MAX_SOLD_OUT, Candidate, Choice, Diagnosis
 from unmet.validation import OneOf
 
 Cells: TypeAlias = tuple[str, ...]
@@ -558,6 +558,9 @@ def _decisions(found: Diagnosis, labels: Labels) -> str:
     low, high = (fixed(end, decimals) for end in ends)
     if low != high and found.identified != "yes":
         said += f"; anything from {low} to {high} may be right"
+        if found.share_range is not None and found.share_range[1] > MAX_SOLD_OUT:
+            most = f"if at most {percent(MAX_SOLD_OUT)} of the rows {labels.hide}"
+            said += f" {most}; the {labels.observations} set no upper bound"
     return said + "."
 
 

@@ -237,7 +237,9 @@ def decide(
     *,
     words: dict[str, Any],
 ) -> None:
-    """Add a column of decisions to a table."""
+    """Add a column of decisions to a table, and one that says which lie outside of the data."""
+    import polars as pl
+
     from unmet.planning import decision_table
     from unmet.report.sentences import answer
     from unmet.tables.dialect import Dialect, as_text
@@ -247,13 +249,17 @@ def decide(
     out.check_files(words, table, model)
     read = out.read_words(table, words, plan.text_columns)
     rows = read.table
-    if not name or name in rows.columns:
+    if not name or name in (*rows.columns, "outside_data"):
         raise InvalidInput(f"--name must be a new column, got {name!r}.")
+    if "outside_data" in rows.columns:
+        raise InvalidInput(
+            "decide adds a column 'outside_data', got a table that has it already: rename it."
+        )
     room = _room(words, plan)
     with out.working("deciding …"):
         found = plan.decide(rows, **room)
         parts = _parts(plan, rows, name, room) if words["explain"] else []
-    columns = [*parts, _column(name, found.decision)]
+    columns = [*parts, _column(name, found.decision), pl.Series("outside_data", found.outside_data)]
     decided = rows.with_columns(columns)
     # what was read from text is written as it was, the store 007 and the date 2.5.2024
     written = decided if read.cells is None else read.cells.with_columns(columns)

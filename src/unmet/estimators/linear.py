@@ -70,19 +70,20 @@ class LinearMethod:
         share = {None: 0.0, "l1": 1.0, "l2": 0.0, "elasticnet": ratio}[self.penalty]
         self.lasso = strength * share
         self.ridge = 0.0 if self.penalty is None else strength * (1.0 - share)
-        # None leaves the ridge of mini-batch descent to its options
-        self.descent_ridge = None if self.penalty is None else self.ridge
 
     def train(self, rows: Rows) -> Solution:
         """Minimise mean cost plus penalty by the solver that fits them."""
         self.check(rows)
-        intercept = self.fit_intercept
-        if self.solver == "minibatch":
+        intercept, s, weight = self.fit_intercept, rows.observation, rows.weight
+        means = float(np.average(s, weights=weight)), float(np.average(s**2, weights=weight))
+        ridge = self.ridge_of(rows.cost, *means)
+        if self.solver == "minibatch":  # without a penalty its options have one
+            given = None if self.penalty is None else ridge
             return solve_minibatch(
-                rows, ridge=self.descent_ridge, fit_intercept=intercept, options=self.minibatch
+                rows, ridge=given, fit_intercept=intercept, options=self.minibatch
             )
         if self.solver == "smoothed":
-            return solve_smoothed(rows, ridge=self.ridge, fit_intercept=intercept)
+            return solve_smoothed(rows, ridge=ridge, fit_intercept=intercept)
         if isinstance(rows.cost, JumpCost):
             features = rows.features
             dense = features if isinstance(features, np.ndarray) else features.toarray()
@@ -99,21 +100,39 @@ class LinearMethod:
                 rows.features,
                 rows.observation if rows.band is None else rows.observation + rows.band.low,
                 share=rows.share,
-                ridge=self.ridge,
+                ridge=ridge,
                 fit_intercept=intercept,
                 tolerance=self.tolerance,
             )
-        problem = HingeProblem(
-            rows.features, rows.kinks(), intercept, *self.penalties(rows.features.shape[1])
-        )
+        penalties = self.penalties(rows.features.shape[1], ridge)
+        problem = HingeProblem(rows.features, rows.kinks(), intercept, *penalties)
         if self.solver == "highs":
             return solve_highs(problem)
         return solve_exact(problem, tolerance=self.tolerance)
 
-    def penalties(self, size: int) -> tuple[Array | None, Array | None]:
+    def penalties(self, size: int, ridge: float) -> tuple[Array | None, Array | None]:
         """Ridge and lasso of each coefficient."""
-        ridge = np.full(size, self.ridge) if self.ridge else None
-        return ridge, np.full(size, self.lasso) if self.lasso else None
+        each = np.full(size, ridge) if ridge else None
+        return each, np.full(size, self.lasso) if self.lasso else None
+
+    def ridge_of(self, cost: Cost, mean: float, square: float) -> float:
+        """Give the factor of ‖θ‖² with which no answer depends on the unit of the observations.
+
+        If observations are multiplied by c, so is θ, and ‖θ‖² by c². Squared errors are as well,
+        but costs by the unit are multiplied by c, and costs of a jump stay as they are.
+
+        Parameters
+        ----------
+        cost : Cost
+        mean, square : float
+            Mean of the observations and of their squares.
+        """
+        if isinstance(cost, SquaredError):
+            return self.ridge
+        size = np.sqrt(square) or 1.0
+        unit = np.sqrt(max(square - mean**2, 0.0)) if self.fit_intercept else size
+        unit = unit if unit > 1e-6 * size else size  # all observations are the same
+        return float(self.ridge / unit ** (2 if isinstance(cost, JumpCost) else 1))
 
     def check(self, rows: Rows) -> None:
         """Refuse sizes beyond what is promised, and pairs of things that are fine alone."""
@@ -171,7 +190,10 @@ class LinearDecision(DecisionModel):
         ‖θ‖², ‖θ‖₁, or l1_ratio · ‖θ‖₁ + (1 − l1_ratio) · ‖θ‖²; never on the intercept. With None
         the mini-batch solver takes the β of its options, the paper's; the others penalise nothing.
     strength : float, default=1.0
-        λ, beside the mean cost and in its units. Without a penalty it means nothing.
+        λ, beside the mean cost and in its units. ‖θ‖² is counted in units of the observations'
+        standard deviation (their root mean square without an intercept), so that sales in dollars
+        and in millions get the same decisions; beside a squared error it stays as it is. Without a
+        penalty it means nothing.
     l1_ratio : float, default=0.5
         Of the elastic net, between 0 and 1.
     fit_intercept : bool, default=True
@@ -356,7 +378,7 @@ class LinearDecision(DecisionModel):
             name = type(cost).__name__
             missing = f"{name} has no slopes"
             raise method.mismatch(f"cost {name} of blocks", missing, "cost Newsvendor")
-        sample, (ridge, lasso) = read_sample(source), method.penalties(source.n_features)
+        sample = read_sample(source)
         rows = sample.rows
         if len(rows) < 2:
             raise InvalidInput(f"X must have at least two rows with weight, got {sample.n_rows}.")
@@ -391,6 +413,8 @@ class LinearDecision(DecisionModel):
             found_here = method.train(_training_rows(rows, pricing))
             solution = replace(found_here, passes=float(sample.reads))
         else:
+            factor = method.ridge_of(cost, sample.mean, sample.square)
+            ridge, lasso = method.penalties(source.n_features, factor)
             solution = solve_blocks(
                 source,
                 pricing,

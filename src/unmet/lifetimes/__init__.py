@@ -18,13 +18,14 @@ from unmet.lifetimes.distributions import (
     expected_cost,
     optimal_age,
 )
-from unmet.lifetimes.lifetimes import fit_rate, latent_ages, replacement_age
+from unmet.lifetimes.lifetimes import fit_rate, fleet_rate, latent_ages, replacement_age
 
 __all__ = [
     "Lognormal",
     "Weibull",
     "expected_cost",
     "fit_rate",
+    "fleet_rate",
     "latent_ages",
     "optimal_age",
     "replacement_age",

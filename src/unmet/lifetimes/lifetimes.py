@@ -19,6 +19,7 @@ from sklearn.base import clone
 from unmet.arrays import (
     Array,
     Band,
+    Features,
     check_length,
     common_rows,
     non_negative,
@@ -452,32 +453,61 @@ def latent_ages(
     >>> bool(abs(ages / train.optimum(cost) - 1).mean() < 0.15)
     True
     """
+    features, used = _read_rule(rule, X, cost)
+    if together and isinstance(used, AgeReplacement) and used.rate is None:
+        used = used.at_rate(fleet_rate(rule, features, used))
+    ages = np.empty(features.shape[0])
+    for start in range(0, ages.size, _ROWS):
+        index = np.arange(start, min(start + _ROWS, ages.size))
+        ages[index] = best_ages(used.take(index), _quantiles(rule, features[index])).age
+    return ages
+
+
+def fleet_rate(rule: LatentBand, X: Any, cost: AgeReplacement | None = None) -> float:
+    """Least cost per unit of time of parts together, under the distribution that the rule learned.
+
+    At this price of time ``latent_ages(rule, X, cost.at_rate(rate))`` decides for any parts, few as
+    they may be, as for members of this fleet. Of a large fleet 4,000 parts say enough.
+
+    Parameters
+    ----------
+    rule, X, cost
+        As in `latent_ages`; a cost without a rate.
+
+    Returns
+    -------
+    float
+    """
+    features, used = _read_rule(rule, X, cost)
+    if not isinstance(used, AgeReplacement) or used.rate is not None:
+        raise Unsupported(f"cost must be AgeReplacement without a rate, got {used!r}.")
+    some = np.unique(np.linspace(0, features.shape[0] - 1, _ROWS).astype(np.intp))
+    free, table = used.take(some), _quantiles(rule, features[some])
+
+    def cycles(cost: AgeReplacement) -> tuple[Array, Array]:
+        found = best_ages(cost, table)
+        return found.paid, found.served
+
+    paid, served = cycles(free)
+    start = float(paid.sum() / served.sum())
+    return least_rate(lambda rate: cycles(free.at_rate(rate)), start, 1e-9)
+
+
+_ROWS = 4000  # tables of quantiles of so many parts at once
+
+
+def _read_rule(rule: Any, X: Any, cost: Any) -> tuple[Features, JumpCost]:
     if not isinstance(rule, LatentBand) or not hasattr(rule, "model_"):
         raise Unsupported(f"rule must be a fitted LatentBand, got {type(rule).__name__}.")
-    features = read_features(X)
     used = rule.cost_ if cost is None else cost
     if not isinstance(used, JumpCost):
         raise Unsupported(
             f"cost must be AgeReplacement or PreventiveReplacement, got {type(used).__name__}."
         )
+    return read_features(X), used
 
-    def cycles(cost: JumpCost) -> Array:
-        """Ages, costs and lengths of cycles, of shape (3, n_rows)."""
-        n_rows = features.shape[0]
-        answer = np.empty((3, n_rows))
-        for start in range(0, n_rows, 4000):  # so many tables of quantiles at once
-            index = np.arange(start, min(start + 4000, n_rows))
-            rows = rule.model_.at(rule.model_.chosen, features[index])
-            table = np.stack([rows.truth(float(level)) for level in LEVELS])
-            answer[:, index] = best_ages(cost.take(index), table)
-        return answer
 
-    if together and isinstance(used, AgeReplacement) and used.rate is None:
-        free = used
-        _, paid, served = cycles(free)
-        start = float(paid.sum() / served.sum())
-        used = free.at_rate(
-            least_rate(lambda rate: tuple(cycles(free.at_rate(rate))[1:]), start, 1e-9)
-        )
-    ages: Array = cycles(used)[0]
-    return ages
+def _quantiles(rule: LatentBand, features: Features) -> Array:
+    """Quantiles of lifetimes at the levels of `best_ages`, of shape (n_levels, n_rows)."""
+    rows = rule.model_.at(rule.model_.chosen, features)
+    return np.stack([rows.truth(float(level)) for level in LEVELS])

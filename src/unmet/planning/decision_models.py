@@ -28,7 +28,7 @@ from unmet.estimators.base import DecisionModel
 from unmet.estimators.lots import read_room
 from unmet.evaluation import best_price
 from unmet.evaluation.backtest import ModelChoice, choose_model, hold_out, score_decisions
-from unmet.lifetimes import latent_ages, replacement_age
+from unmet.lifetimes import fleet_rate, latent_ages, replacement_age
 from unmet.rows import Rows
 from unmet.tables.reading import TableRows
 
@@ -46,6 +46,9 @@ LABELS = {
 """Candidates, and what readers are told of each."""
 AUTO = ("linear", "distribution")
 """Candidates of model 'auto': two uses of the same latent model."""
+
+DISTRIBUTIONS = {"auto": "trees", "boosted": "trees", "distribution": None, "linear": None}
+"""Models of prices of most revenue and of ages, and the location of their distribution."""
 
 
 # --- What decides.
@@ -218,6 +221,8 @@ class RuleEstimator(BaseEstimator):
         self.rule_ = clone(self.rule).fit(
             cost, features, rows.observed, sample_weight=rows.weight, censored=flags
         )
+        if isinstance(cost, AgeReplacement) and cost.rate is None:
+            self.cost_ = cost.at_rate(fleet_rate(self.rule_, features, cost))
         return self
 
     def _fit_one_age(self, times: Array, flags: Array | None) -> None:
@@ -245,7 +250,7 @@ class RuleEstimator(BaseEstimator):
         elif isinstance(self.cost, Revenue):
             value = best_price(self.rule_, features, unit_cost=self.cost.unit_cost)
         else:
-            value = latent_ages(self.rule_, features)
+            value = latent_ages(self.rule_, features, self.cost_)
         step, lower, upper, minimum = room
         if minimum is not None:
             raise InvalidInput(f"minimum is for orders, not for prices or ages, got {minimum}.")

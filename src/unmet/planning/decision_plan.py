@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +21,7 @@ from unmet.estimators.base import DecisionModel
 from unmet.estimators.explaining import DecisionExplainer
 from unmet.evaluation.backtest import ModelChoice
 from unmet.planning.decision_models import (
+    DISTRIBUTIONS,
     ModelEstimator,
     RuleEstimator,
     candidates,
@@ -29,7 +30,14 @@ from unmet.planning.decision_models import (
 )
 from unmet.planning.decision_report import Comparison, keep_history
 from unmet.tables.encoding import TableEncoder, as_categories
-from unmet.tables.reading import BAD_ROWS, TableRows, as_polars, read_rows, require_columns
+from unmet.tables.reading import (
+    BAD_ROWS,
+    TableRows,
+    as_polars,
+    numbers,
+    read_rows,
+    require_columns,
+)
 from unmet.validation import OneOf
 
 if TYPE_CHECKING:
@@ -49,6 +57,14 @@ COLUMNS = (
 """Keys of `DecisionPlan.columns`."""
 
 
+OUTSIDE = {
+    "newsvendor": ("orders", "above the largest sales", ""),
+    "pricing": ("prices", "above every price asked", "below every price asked"),
+    "replacement": ("ages", "beyond the longest time in service", ""),
+}
+"""Decisions of each problem, and what is said of those beyond the largest and smallest seen."""
+STRANGE = "features outside of those learned from"
+
 _BLOCK = 250_000  # rows decided on at a time: bounded memory
 _SHOWN = 5  # groups that a sentence names
 
@@ -65,11 +81,15 @@ class Decisions:
         What would be decided if observations were taken for the truth.
     notes : tuple of str
         What a user should know of these rows: values never seen, values filled in.
+    outside_data : ndarray of str, of shape (n_rows,)
+        Why a decision lies outside of what was ever observed, such as "above every price asked";
+        empty where it does not. Nothing but the shape of a model speaks for such a decision.
     """
 
     decision: Array
     ignoring: Array | None
     notes: tuple[str, ...]
+    outside_data: NDArray[np.str_]
 
 
 class DecisionPlan(BaseEstimator):
@@ -104,7 +124,9 @@ class DecisionPlan(BaseEstimator):
         taken that costs least on time held out, which can be told where flags or stock say which
         rows sold out; ties go to the distribution. "auto" is ``("linear", "distribution")``. Where
         nothing says which rows sold out, the linear model. With `by` and flags the distribution of
-        all groups together.
+        all groups together. Prices of most revenue and ages take "linear" and "distribution" (what
+        the distribution is around is linear in the features), "boosted" (boosted trees, where they
+        explain rows held out better), or "auto", which is "boosted".
     band : "auto", Band, band rule or None, default="auto"
         How far above the observation the truth may lie: see `unmet.censoring`. "auto" is
         `LatentBand`, None takes observations for the truth.
@@ -134,6 +156,8 @@ class DecisionPlan(BaseEstimator):
         The last observations of each item, for reports; None without dates.
     explainer_ : DecisionExplainer or None
         What `explain` asks, where `fit` was told to keep it.
+    reach_ : dict of str to pairs of float
+        Least and largest value learned from, of observations and numeric features.
 
     Examples
     --------
@@ -285,10 +309,13 @@ class DecisionPlan(BaseEstimator):
                 "Prices of most revenue and ages of replacement need a LatentBand, got band "
                 f"{self.rule!r}."
             )
-        if self.from_distribution and (self.model != "auto" or self.by):
+        known_model = isinstance(self.model, str) and self.model in DISTRIBUTIONS
+        if self.from_distribution and (not known_model or self.by):
+            known = ", ".join(repr(each) for each in DISTRIBUTIONS)
             raise InvalidInput(
                 "Prices of most revenue and ages of replacement follow the estimated distribution, "
-                f"so model must be 'auto' and by empty, got {self.model!r} and {list(self.by)}."
+                f"so model must be one of {known} and by empty, got {self.model!r} and "
+                f"{list(self.by)}."
             )
         self._check_columns()
 
@@ -365,6 +392,10 @@ class DecisionPlan(BaseEstimator):
             )
         self.notes_ = (*rows.notes, *remarks)
         self.n_rows_ = rows.observed.size
+        self.reach_ = self.reach(rows)
+        some = np.unique(np.linspace(0, self.n_rows_ - 1, 2000).astype(np.intp))
+        outside = self.decide(rows.table[some]).outside_data
+        self.notes_ += self._count_outside(outside, "learned from")
         self.comparison_: Comparison | None = None
         self.history_ = keep_history(self, rows, features)
         self.explainer_: DecisionExplainer | None = None
@@ -402,6 +433,14 @@ class DecisionPlan(BaseEstimator):
             bad_rows=self.bad_rows if self.problem == "newsvendor" else None,
         )
 
+    def reach(self, rows: TableRows) -> dict[str, tuple[float, float]]:
+        """Least and largest observation, and the same of each feature that is a number."""
+        seen = {self.observed: rows.observed}
+        if self.encoder_ is not None:  # of the calendar, a trend always goes on
+            known = [name for name in self.encoder_.medians_ if name in self.features]
+            seen |= {name: numbers(rows.table, name, "features") for name in known}
+        return {n: (float(np.nanmin(each)), float(np.nanmax(each))) for n, each in seen.items()}
+
     def encoder(self, table: polars.DataFrame, model: str = "") -> TableEncoder | None:
         """Fit an encoder of what a model decides from; None where there is one age for all."""
         features, categories, calendar = self.features, self.categories, self.calendar
@@ -437,10 +476,13 @@ class DecisionPlan(BaseEstimator):
         cost, rule = self.cost, self.rule
         if isinstance(cost, AgeReplacement | Revenue):
             assert isinstance(rule, LatentBand)
+            rule = clone(rule)
+            if rule.location == "auto":
+                rule.location = DISTRIBUTIONS[str(self.model)]
             if isinstance(cost, Revenue):
                 return None if ignoring else RuleEstimator(cost, rule)
             if rule.families == "auto":
-                rule = clone(rule).set_params(families="lifetimes")
+                rule.families = "lifetimes"
             return RuleEstimator(cost, rule, know_flags=not ignoring)
         model = make_model(self.model_name, cost, None if ignoring else rule, self.random_state)
         if self.by:
@@ -487,10 +529,42 @@ class DecisionPlan(BaseEstimator):
                 for features, room in self._blocks(rows, limits)
             ]
             found = [np.concatenate(each) for each in zip(*parts, strict=True)]
+        if self.reach_[self.observed][0] >= 0.0:  # so no decision is below 0
+            found = [np.maximum(each, 0.0) for each in found]
         never = int(np.isinf(found[0]).sum())
         if never:
             remarks += [f"For {never:,} rows no planned replacement pays: replace at failure."]
-        return Decisions(found[0], found[1] if len(found) > 1 else None, tuple(remarks))
+        outside = self._outside(found[0], rows)
+        remarks += self._count_outside(outside, "decided on")
+        ignoring = found[1] if len(found) > 1 else None
+        return Decisions(found[0], ignoring, tuple(remarks), outside)
+
+    def _outside(self, decision: Array, rows: polars.DataFrame) -> NDArray[np.str_]:
+        """Say of each decision why it lies outside of what was observed; nothing where inside."""
+        _, above, below = OUTSIDE[self.problem]
+        low, high = self.reach_[self.observed]
+        said = np.where(np.isfinite(decision) & (decision > high), above, "")
+        said = np.where(decision < low, below, said)
+        strange = np.zeros(decision.size, dtype=np.bool_)
+        for name, (least, most) in self.reach_.items():
+            if name != self.observed:
+                values = numbers(rows, name, "features")
+                strange |= (values < least) | (values > most)
+        both = np.where(said == "", STRANGE, np.char.add(said, f"; {STRANGE}"))
+        return np.asarray(np.where(strange, both, said))
+
+    def _count_outside(self, outside: NDArray[np.str_], which: str) -> tuple[str, ...]:
+        """Count decisions outside of what was observed, a sentence for each reason."""
+        what, *reasons = OUTSIDE[self.problem]
+        low, high = self.reach_[self.observed]
+        ends = {reasons[0]: f" ({high:,.4g})", reasons[1]: f" ({low:,.4g})", STRANGE: ""}
+        counts = {each: int((np.char.find(outside, each) >= 0).sum()) for each in ends if each}
+        return tuple(
+            f"{reason.capitalize()}{ends[reason]}: {count:,} of {outside.size:,} {what} of rows "
+            f"{which}. No row shows whether that is right (column outside_data)."
+            for reason, count in counts.items()
+            if count
+        )
 
     def explain(
         self,

@@ -160,11 +160,13 @@ def history_table(plan: DecisionPlan) -> polars.DataFrame | None:
 def decision_table(
     table: polars.DataFrame, plan: DecisionPlan, found: Decisions
 ) -> polars.DataFrame:
-    """Columns that tell rows apart, what ignoring would decide, and the decision."""
+    """Columns that tell rows apart, what ignoring would decide, the decision, and any doubt."""
     import polars as pl
 
     names = [plan.date, *plan.series, *plan.by, *plan.features]
     keep = [name for name in dict.fromkeys(names) if name is not None and name in table.columns]
     columns = [] if found.ignoring is None else [pl.Series("ignoring", found.ignoring)]
-    kept = [table[name] for name in keep]
-    return pl.DataFrame([*kept, *columns, pl.Series("decision", found.decision)])
+    columns.append(pl.Series("decision", found.decision))
+    if (found.outside_data != "").any():
+        columns.append(pl.Series("outside_data", found.outside_data))
+    return pl.DataFrame([*(table[name] for name in keep), *columns])

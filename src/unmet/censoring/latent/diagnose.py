@@ -19,6 +19,7 @@ from unmet.censoring.latent.unidentified import (
     more_than_one,
 )
 from unmet.censoring.model import (
+    MAX_SOLD_OUT,
     Ambiguity,
     Candidate,
     Choice,
@@ -61,8 +62,12 @@ def diagnose(
     """Say what was found, for a cost with one number for all rows, or one for each of them."""
     rows, chosen = replace(model.rows, cost=cost.take(model.index)), model.chosen
     features, cost = rows.features, rows.cost
-    found = {id(each): model.mean(model.shifts(each, features, cost)) for each in model.ranked}
-    shift = found.setdefault(id(chosen), model.mean(model.shifts(chosen, features, cost)))
+    truth, seen = both = model.decisions(chosen, features, cost)
+    found = {id(chosen): model.mean(model.shifts(chosen, features, cost, both))}
+    for each in model.ranked:
+        if each is not chosen:
+            found[id(each)] = model.mean(model.shifts(each, features, cost))
+    shift = found[id(chosen)]
     # the same story told with more or with fewer parameters of the location is told once
     distinct: dict[tuple[str, ...], FittedCandidate] = {}
     for each in (chosen, *model.ranked):
@@ -71,8 +76,8 @@ def diagnose(
     left = [each for each in model.ranked if each.open]
     open_shifts = [*(found[id(each)] for each in left), shift]
     low, high = min(open_shifts), max(open_shifts)
-    truth, seen = model.decisions(chosen, features, cost)
-    stakes = [_stake(model, each, rows) for each in (chosen, *left)]
+    others = [each for each in left if each is not chosen]
+    stakes = [_stake(model, chosen, rows, both), *(_stake(model, each, rows) for each in others)]
     own = model.at(chosen, features)
     spread = 0.5 * model.mean(own.truth(0.84) - own.truth(0.16))
     # whether all that cannot be ruled out says the same
@@ -89,6 +94,13 @@ def diagnose(
         identified = "weakly"  # what is hidden is known to be hidden
     if identified != "yes" and not model.interval_censored:
         more.append(_REMEDY.format(dates="" if model.order_rule is not None else "dates (time=), "))
+    if model.share_range is not None and identified != "yes":
+        # no other decision is ruled out than those of shares that are
+        for share in {min(each, MAX_SOLD_OUT) for each in model.share_range} - {chosen.share}:
+            fitted = at_rate(model, share)
+            moved = model.mean(model.shifts(fitted, features, cost))
+            low, high = min(low, moved), max(high, moved)
+            stakes.append(_stake(model, fitted, rows))
     decision = model.mean(truth if model.hides(chosen) else seen)
     choices: Choices | Ambiguity | None = None
     if more_than_one(model, identified):
@@ -143,11 +155,16 @@ def _by_shape(model: FittedModel, identified: Identified) -> tuple[Identified, l
     return "no", [_NO_MARK if model.free else _NO_PROOF.format(high=high)]
 
 
-def _stake(model: FittedModel, fitted: FittedCandidate, rows: Rows) -> float:
+def _stake(
+    model: FittedModel,
+    fitted: FittedCandidate,
+    rows: Rows,
+    both: tuple[Array, Array] | None = None,
+) -> float:
     """Mean cost that ignoring the censoring adds to a row, if this candidate model is true."""
     if not model.hides(fitted):
         return 0.0
-    truth, seen = model.decisions(fitted, rows.features, rows.cost)
+    truth, seen = both or model.decisions(fitted, rows.features, rows.cost)
     nodes = equally_likely(model.at(fitted, rows.features).truth)
     added = mean_cost(rows.cost, seen, nodes) - mean_cost(rows.cost, truth, nodes)
     return max(model.mean(added), 0.0)

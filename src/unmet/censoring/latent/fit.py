@@ -109,7 +109,8 @@ def fit_censoring(
         raise InvalidInput(f"orders must be 'noisy' or 'mixture' with {why}, got 'absent'.")
     binding, usual = policies != ("absent",), families if isinstance(families, str) else ""
     flags = used.censored if order_plane is None else order_plane.on.astype(float)
-    bent = find_location(used, location, estimator, seed, notes, flags)
+    lives = all(family.space == "log" for family in tried) and bool((used.observation > 0).all())
+    bent = find_location(used, location, estimator, seed, notes, flags, logs=lives)
     free = usual in ("auto", "lifetimes") and binding
     auto = free and usual == "auto" and isinstance(orders, str) and orders == "auto"
     to_stack = _to_stack(used, tried, imposed, order_plane is not None, auto=auto)

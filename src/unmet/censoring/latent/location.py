@@ -216,6 +216,8 @@ def find_location(
     seed: int,
     notes: list[str],
     censored: Array | None = None,
+    *,
+    logs: bool = False,
 ) -> Location | None:
     """Decide what stands for the features, and say so; None where they do so themselves.
 
@@ -229,6 +231,8 @@ def find_location(
     notes : list of str
     censored : ndarray of shape (n_rows,), optional
         1 where a row is censored, 0 where not, NaN where nobody knows.
+    logs : bool, default=False
+        Whether every family is one of logarithms, as those of lifetimes are.
     """
     if setting is not None and not (isinstance(setting, str) and setting in ("auto", "trees")):
         notes.append("Predictions of the regressor given as location stand for the features.")
@@ -239,10 +243,14 @@ def find_location(
         return None
     known = None if censored is None or np.isnan(censored).any() else censored == 1
     with one_thread():
-        if sample.limits is None:
-            location = _grown(sample, seed, known)
-        else:
+        if sample.limits is not None:
             location = _grown_on_limits(sample, seed)
+        elif logs and known is not None:
+            location = _grown_on_limits(
+                replace(sample, observation=np.log(sample.observation)), seed
+            )
+        else:
+            location = _grown(sample, seed, known)
     if location is not None:
         less = f", {location.gain:.0%} of its squared error less" if location.gain else ""
         notes.append(

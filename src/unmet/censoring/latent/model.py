@@ -250,12 +250,19 @@ class FittedModel(CensoringModel):
             both[1, index] = best_decisions(own.observed, evaluated)
         return both[0], both[1]
 
-    def shifts(self, fitted: FittedCandidate, features: Features, cost: Cost) -> Array:
+    def shifts(
+        self,
+        fitted: FittedCandidate,
+        features: Features,
+        cost: Cost,
+        both: tuple[Array, Array] | None = None,
+    ) -> Array:
         """ε of each row, never below 0; where limits are known the truth may lie to either side.
 
         Where little is censored ε is bounded: it must not be made of estimation error. If a share c
         of the rows is censored, P(D ≤ y) ≥ P(S ≤ y) − c, so the truth's α-quantile is at most the
         observation's at α + c. Rows may be censored more often than on average: three times.
+        `both` is what `decisions` gives, where somebody has asked already.
         """
         if not self.interval_censored and fitted.share == 0.0:
             return np.zeros(features.shape[0])
@@ -268,7 +275,7 @@ class FittedModel(CensoringModel):
             # one distribution tells both ends, so that nothing is added where nothing is hidden
             own = self.at(fitted, features)
             return own.truth(cost.level) - own.observed(cost.level)
-        truth, seen = self.decisions(fitted, features, cost)
+        truth, seen = both or self.decisions(fitted, features, cost)
         if self.interval_censored:
             return truth - seen
         most: Array | float = np.inf

@@ -34,6 +34,7 @@ from unmet.censoring.latent.likelihood import FLOOR, UNKNOWN
 from unmet.censoring.latent.model import FittedModel
 from unmet.censoring.latent.selection import FittedCandidate, run
 from unmet.censoring.model import (
+    MAX_SOLD_OUT,
     RATES,
     Ambiguity,
     Choice,
@@ -52,10 +53,6 @@ WHEN_UNIDENTIFIED: tuple[WhenUnidentified, ...] = (
 )
 Below: TypeAlias = Callable[[Array], Array]
 
-MAX_SOLD_OUT = 0.6
-"""Largest sell-out rate that is believed where nobody gives one. What the data cannot tell is then
-covered up to it; a larger one is dearer where nothing was hidden (never-censored gamma at α = .95:
-10% of the best cost with .5, 20% with .6), a smaller one leaves certificates at 50% tight."""
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(12)
 _AROUND = 0.01  # levels to either side, for the slope of a quantile function
 

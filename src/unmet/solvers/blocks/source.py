@@ -288,8 +288,8 @@ class BlockSample:
         Rows drawn at random, or all of them, those without weight left out; dense features.
     n_rows : int
         Number of all rows with weight.
-    total : float
-        Sum of their weights.
+    total, mean, square : float
+        Sum of their weights, mean of their observations and of the squares of these.
     reads : int
         How often the data were read.
     """
@@ -297,6 +297,8 @@ class BlockSample:
     rows: RowBlock
     n_rows: int
     total: float
+    mean: float
+    square: float
     reads: int
 
     @property
@@ -305,14 +307,15 @@ class BlockSample:
         return len(self.rows) == self.n_rows
 
 
-def _draw(rate: float, block: RowBlock) -> tuple[int, float, RowBlock]:
+def _draw(rate: float, block: RowBlock) -> tuple[int, Array, RowBlock]:
     """Task: check a block, count and weigh its rows, and draw a share of them.
 
     Each row is drawn with the same probability, from a generator of the block's own.
     """
     check_block(block)
     block = block.counted()
-    total = float(len(block) if block.weight is None else block.weight.sum())
+    s, weight = block.observation, np.ones(len(block)) if block.weight is None else block.weight
+    total = np.array([weight.sum(), weight @ s, weight @ s**2])
     if rate == 1.0:
         return len(block), total, block
     generator = np.random.default_rng([20_211, block.number])
@@ -351,15 +354,16 @@ def read_sample(
         in_memory = SAMPLE_ENTRIES // (source.distance * max(width, 1))
     wanted = n_rows if n_rows <= in_memory else size or sample_size(n_rows, width)
     rate = 1.0 if wanted >= n_rows else wanted / n_rows
-    parts, total, counted = [], 0.0, 0
+    parts, total, counted = [], np.zeros(3), 0
     for n_counted, weight, rows in source.run(partial(_draw, rate)):
         counted += n_counted
         total += weight
         if len(rows):
             parts.append(rows)
-    if not np.isfinite(total):
-        raise InvalidInput(f"sample_weight must have a finite sum, got {total}.")
-    return BlockSample(stack_blocks(parts, width), counted, total, reads)
+    if not np.isfinite(total[0]):
+        raise InvalidInput(f"sample_weight must have a finite sum, got {total[0]}.")
+    whole, *means = (total / [1.0, total[0] or 1.0, total[0] or 1.0]).tolist()
+    return BlockSample(stack_blocks(parts, width), counted, whole, *means, reads)
 
 
 def check_block(block: RowBlock) -> None:
