@@ -523,6 +523,9 @@ class DemandForecast:
     choice_ : ModelChoice
         Its cost is how far each candidate missed demand until the horizon, held out.
     distribution_ : DemandDistribution
+    checked_ : tuple of float or None
+        Of stocks on the periods held out, judged by errors at other times: how many were expected
+        not to last until the horizon, how many did not, and of how many.
     training_ : TrainingSet
     """
 
@@ -551,6 +554,7 @@ class DemandForecast:
         self.training_ = self._training(panel)
         short = f"{follows} {LABELS['seasonal']}: the past is too short to compare."
         self.choice_ = ModelChoice("seasonal", short)
+        self.checked_ = None
         before = self._training(panel.until(int(origins[0]))) if origins.size else None
         if before is None or before.n_rows < MIN_ROWS:
             self.distribution_ = self.training_.spread()
@@ -594,10 +598,33 @@ class DemandForecast:
             )
             best = expected[self.choice_.model]
             self.distribution_ = DemandDistribution.fit(best, came, counted=panel.counted)
+            self.checked_ = self._check(best, came, panel.counted)
         model = PanelModel(self.choice_.model, SquaredError(), self.seed, self.n_jobs)
         self._model = model.fit(self.training_)
         self._model.short_ = not self.choice_.scored
         return self
+
+    def _check(self, expected: Array, came: Array, counted: bool) -> tuple[float, int, int] | None:
+        """Compare chances that stocks do not last with how many did not, by errors at other times.
+
+        Quarters of the periods held out take turns: two say how demand spreads in the other two.
+        """
+        n_series, n_origins, _ = expected.shape
+        turn = 4 * np.arange(n_origins) // n_origins % 2
+        every = max(1, n_series * n_origins // 20_000)
+        promised, seen, count = 0.0, 0, 0
+        for origin in range(0, n_origins if n_origins >= 8 else 0, every):
+            if origin == 0 or turn[origin] != turn[origin - every]:
+                other = turn != turn[origin]
+                spread = DemandDistribution.fit(expected[:, other], came[:, other], counted=counted)
+            known = ~np.isnan(came[:, origin]).any(axis=1)
+            asked = spread.draw(expected[:, origin], 200, seed=origin).sum(axis=2)[known]
+            for level in (0.7, 0.8, 0.9):  # other paths than those that it is the quantile of
+                stock = np.quantile(asked[:, ::2], level, axis=1, method="inverted_cdf")
+                promised += float((asked[:, 1::2] > stock[:, None]).mean(axis=1).sum())
+                seen += int((came[known, origin].sum(axis=1) > stock).sum())
+                count += stock.size
+        return (promised, seen, count) if count else None
 
     def _training(self, panel: Panel) -> TrainingSet:
         return TrainingSet(panel, self.n_periods, 0, most_rows=100_000, **self._words)
