@@ -19,6 +19,11 @@ Morton's (1971) myopic policy, which orders too much (Zipkin 2008): what is left
 that were placed on the way and did not know of it, one for each period of the lead time L. So it is
 charged κ h L more, κ = `CARRIED`. The best base-stock level then costs 0 to 14% more on stationary
 demand (`benchmarks/replenishment.py`).
+
+Where lead times vary, each path has one of its own, L, and the next order another one, L′: the
+j-th period from the arrival on counts with the chance P(R + L′ > L + j − 1) that the next order is
+not there yet, and the shortage of lost sales when it comes. For backorders that is the cost of a
+base-stock policy exactly, if no order can overtake another.
 """
 
 from __future__ import annotations
@@ -464,10 +469,10 @@ def alike(rules: SupplyRules, paths: Array) -> Iterator[tuple[Places, int, int, 
     n_series, n_paths, n_periods = paths.shape
     names = ("lead_time", "review", *(() if rules.lasting else ("shelf_life",)))
     kinds = np.stack([rules.whole(name, n_series) for name in names], axis=1)
-    if rules.varies:
-        kinds[:, 0] = rules.longest(n_series)
-    unique, code = np.unique(kinds, axis=0, return_inverse=True)
     size = max(1, _BLOCK // (n_paths * max(n_periods, _ages(rules))))
+    if rules.varies:  # weights of each path: a block that a processor keeps at hand is quicker
+        kinds[:, 0], size = rules.longest(n_series), max(1, size // 32)
+    unique, code = np.unique(kinds, axis=0, return_inverse=True)
     for number, kind in enumerate(unique):
         rows = np.flatnonzero(code.ravel() == number)
         life = None if rules.lasting else int(kind[2])

@@ -524,7 +524,7 @@ class DemandForecast:
         Its cost is how far each candidate missed demand until the horizon, held out.
     distribution_ : DemandDistribution
     checked_ : tuple of float or None
-        Of stocks on the periods held out, judged by errors at other times: how many were expected
+        Of stocks on the periods held out, by errors at other times: how many were expected
         not to last until the horizon, how many did not, and of how many.
     training_ : TrainingSet
     """
