@@ -71,7 +71,8 @@ def test_lead_times_that_vary_are_chances_or_deliveries(folder, capsys):
     assert run(["replenish", "sales.csv", *stock, "--lead-time", "1:.75,4:.25", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert 0 < found["expected_to_run_out"] <= 3
-    assert found["expected_loss"] == pytest.approx(found["expected_shortage"])  # a unit costs 1
+    total = found["total"]
+    assert total["expected_loss"] == pytest.approx(total["expected_shortage"])  # a unit costs 1
     rows = [("007", "2024-01-01", "2024-01-03"), ("007", "2024-01-08", "2024-01-13")]
     names = ["item", "ordered", "received"]
     pl.DataFrame([*rows, ("007", "2024-02-20", None)], names, orient="row").write_csv("past.csv")

@@ -423,16 +423,11 @@ def _content(planned: OrderPlan, orders: polars.DataFrame) -> dict[str, Any]:
         content["choice"] = planned.choice_.to_dict()
     else:
         units = ["order", "on_hand", "on_order", "expected_demand"]
+        units += ["expected_shortage", "expected_loss"]
         content["model"] = planned.choice_.model
         content["missed"] = planned.choice_.cost
         content["ordered"] = int((orders["order"] > 0).sum())
-        risk = ("chance_of_running_out", "expected_shortage", "expected_loss")
-        names = ("expected_to_run_out", *risk[1:])
-        content |= {
-            name: float(orders[column].sum())
-            for name, column in zip(names, risk, strict=True)
-            if column in orders.columns
-        }
+        content["expected_to_run_out"] = float(orders["chance_of_running_out"].sum())
     content["total"] = {name: float(orders[name].sum()) for name in units if name in orders.columns}
     changed = planned.overrides_
     content["overrides"] = None if changed is None else changed.to_dict()

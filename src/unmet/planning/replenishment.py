@@ -130,16 +130,15 @@ class LeadTimes:
     Parameters
     ----------
     table : polars.DataFrame
-    periods : ndarray of shape (n_rows,)
-        NaN where a row does not tell.
-    weight : ndarray of shape (n_rows,)
+    periods, weight : ndarray of shape (n_rows,)
+    unused : int
+        Rows that do not tell.
     """
 
-    def __init__(self, table: polars.DataFrame, periods: Array, weight: Array) -> None:
-        self.known = ~np.isnan(periods)
-        self.table, self.unused = table.filter(self.known), int((~self.known).sum())
-        self.periods = periods[self.known].astype(np.intp)
-        self.weight = weight[self.known] / np.mean(weight[self.known])
+    def __init__(self, table: polars.DataFrame, periods: Array, weight: Array, unused: int) -> None:
+        SupplyRules(periods)  # whole periods, no longer than any lead time may be
+        self.table, self.periods, self.unused = table, periods.astype(np.intp), unused
+        self.weight = weight / weight.mean()
         self.pooled = np.bincount(self.periods, self.weight)[None] / self.weight.sum()
 
     @classmethod
@@ -154,46 +153,40 @@ class LeadTimes:
             return None
         values = numbers(rows, column, "lead_time")
         known = ~np.isnan(values)
-        kinds = rows.select(schema.series).with_columns(lead=values).filter(known).unique()
-        n_series = kinds.select(schema.series).unique().height if schema.series else 1
-        if kinds.height <= n_series:
+        table, values = rows.filter(known), values[known]
+        keys = table.select(schema.series)
+        if keys.with_columns(lead=values).n_unique() <= (keys.n_unique() if keys.width else 1):
             return None
-        SupplyRules(values[known])  # whole periods, or one sentence
-        return cls(rows, values, np.ones(values.size))
+        return cls(table, values, np.ones(values.size), int((~known).sum()))
 
     @classmethod
     def _delivered(
         cls, table: polars.DataFrame, rows: polars.DataFrame, schema: Schema
     ) -> LeadTimes:
-        names = [*schema.series, "ordered", "received"]
+        names, n_rows = [*schema.series, "ordered", "received"], table.height
         absent = [name for name in names if name not in table.columns]
         if absent:
             raise InvalidInput(
                 f"deliveries must have the columns {', '.join(names)}, got no {absent[0]!r}."
             )
-        form, n_rows = date_form(rows, schema.date), table.height
-        table = table.drop_nulls(["ordered", "received"])
+        table, weight = table.drop_nulls(["ordered", "received"]), np.ones(0)
+        if "units" in table.columns:
+            weight = numbers(table, "units", "units")
+            table, weight = table.filter(weight > 0), weight[weight > 0]
         rule = "deliveries must be received after they were ordered"
         if not table.height:
             raise InvalidInput(f"{rule}, got no row with both dates.")
+        form = date_form(rows, schema.date)
         ordered, received = (read_dates(table, name, form) for name in ("ordered", "received"))
         early = (received < ordered).to_numpy()
         if early.any():
             at = int(early.argmax())
             raise InvalidInput(f"{rule}, got {received[at]} for {ordered[at]}.")
-        first = read_dates(rows, schema.date).min()
-        sent, there = (
-            period_place(first, str(schema.period), each.to_numpy()) for each in (ordered, received)
-        )
+        first, period = read_dates(rows, schema.date).min(), str(schema.period)
+        sent, there = (period_place(first, period, each.to_numpy()) for each in (ordered, received))
         periods = np.maximum(there - sent - 1, 0).astype(np.float64)  # the next day: no wait
-        weight = np.ones(table.height)
-        if "units" in table.columns:
-            weight = np.nan_to_num(numbers(table, "units", "units"))
-            periods[weight <= 0] = np.nan
-        SupplyRules(np.nan_to_num(periods))  # no longer than any lead time may be
-        found = cls(table, periods, weight)
-        found.unused += n_rows - table.height
-        return found
+        weight = weight if weight.size else np.ones(periods.size)
+        return cls(table, periods, weight, n_rows - table.height)
 
     def of_series(self, panel: Panel, schema: Schema) -> Array:
         """Chances of 0, 1, … periods of each series, shrunk to the pooled ones.
