@@ -1,6 +1,7 @@
 """Orders with a lead time beside the best base-stock level and the best (s, S), found by search.
 
     python benchmarks/replenishment.py [--quick] [--output FOLDER]
+    python benchmarks/replenishment.py --risk [--data FOLDER]
 
 Stationary demand, its distribution known: Poisson of mean 1, 5 and 30, normal of mean 50 and
 deviation 15. `replenish` is given fresh paths of that distribution in every period, 400 where sales
@@ -13,13 +14,23 @@ arithmetic, so that shelves are checked as well.
 
 Where `stockpyl` can be imported, its optimal levels and costs stand beside ours. Results go to
 results/replenishment.md.
+
+With `--risk`: whether as many series run out as are expected to, and what orders cost. Real demand
+(the bundled bakery in weeks, as it is and thinned to one unit in fifty, the bundled restaurant in
+days; from FOLDER food of M5 in days and weeks, and car parts in months) and that of simulated
+shops is cut at several origins. Forecasts, orders and chances are made of what was before, and
+followed on what came, for lead times of 1 to 4 and reviews of 1 and 2. Stock on hand is drawn, from
+nothing to 1.3 times what is usually asked for until the order arrives. Results go to
+results/risk.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -28,13 +39,26 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+import polars as pl
+from closed_loop import real
 from policies import BaseStock
+from scenarios import shop_demand
 from scipy.special import ndtri
 from scipy.stats import poisson
+from weekly import demand as bakery_weeks
 
-from unmet.inventory import DemandDistribution, StockState, SupplyRules, order_up_to, replenish
+from unmet.inventory import (
+    DemandDistribution,
+    StockState,
+    SupplyRules,
+    order_up_to,
+    project,
+    replenish,
+)
+from unmet.planning.candidates import DemandForecast
 from unmet.simulate import run_shop
 from unmet.simulate.shop import Seen
+from unmet.tables.panel import Panel
 
 BAR = 1.01
 HOLDING = 1.0
@@ -339,11 +363,89 @@ def page(plain: list[dict], fixed: list[dict], times: list[str], n_series: int) 
     return "\n".join(lines)
 
 
+# --- Whether as many run out as are expected to.
+
+CASES = ((1, 1), (3, 1), (2, 2), (4, 2))  # lead time and review
+
+
+def demand_sets(folder: Path | None) -> Iterator[tuple[str, np.ndarray, str, list[int], dict]]:
+    """Name, demand, period, how many periods before the end to order, and what is known."""
+    yield "bakery", bakery_weeks(1.0), "week", [6, 14, 22, 30, 38], {}
+    yield "bakery, thinned", bakery_weeks(0.02), "week", [6, 16, 28], {}
+    yield "restaurant", real("restaurant")[0], "day", list(range(6, 306, 30)), {}
+    for kind in ("negative binomial+weekday+trend", "gamma+season", "intermittent"):
+        yield f"shop: {kind}", *shop_of(kind)
+    if folder is None:
+        return
+    table = pl.read_parquet(folder / "m5_foods_daily.parquet").cast({"item": pl.String})
+    wide = table.pivot(on="item", index="date", values="demand").sort("date")
+    days = wide.drop("date").to_numpy().T.astype(float)
+    yield "M5 food", days[:, -500:], "day", list(range(6, 186, 30)), {}
+    weeks = days[:, days.shape[1] % 7 :].reshape(len(days), -1, 7).sum(axis=2)
+    yield "M5 food", weeks, "week", list(range(6, 54, 8)), {}
+    parts = pl.read_csv(folder / "carparts_monthly_wide.csv.gz").drop("Part").drop_nulls()
+    some = np.random.default_rng(0).permutation(parts.height)[:600]
+    yield "car parts", parts.to_numpy().astype(float)[some], "month", [6, 9, 12], {}
+
+
+def shop_of(kind: str) -> tuple[np.ndarray, str, list[int], dict]:
+    demand, known = shop_demand(kind, 100, 200, seed=3)
+    return demand, "day", [6, 20, 34], known
+
+
+def followed(demand: np.ndarray, period: str, back: int, known: dict) -> np.ndarray:
+    """Order and follow: series expected to run out and seen to, units short, cost; both ways."""
+    now, total = demand.shape[1] - back, np.zeros(6)
+    for lead, review in CASES:
+        ahead = lead + review
+        coming = {name: each[:, : now + ahead] for name, each in known.items()}
+        panel = Panel(demand[:, :now], None, datetime.date(2018, 1, 1), period, known=coming)
+        model = DemandForecast(ahead, seasons=panel.tells_seasons, n_jobs=1).fit(panel)
+        paths = model.distribution_.draw(model.expected(), 400)
+        generator = np.random.default_rng([lead, review])
+        usual = demand[:, now - 13 : now].mean(axis=1) * generator.uniform(0, 1.3, len(demand))
+        state = StockState(np.round(usual * (lead + 1)))
+        lot = 1.0 if panel.counted else None
+        rules = SupplyRules(lead, review, holding=0.2, shortage=1.0, lot=lot)
+        found = replenish(paths, rules, state)
+        came = project(demand[:, None, now : now + ahead], rules, state, found.order)
+        for place, each in enumerate((found.projection, came)):
+            chance, short = each.until_next(rules)
+            total[place::2] += chance.sum(), short.sum(), each.cost.sum()
+    return total
+
+
+def risk(folder: Path | None, output: Path) -> None:
+    lines = [
+        "# Whether as many run out as are expected to",
+        "",
+        "Made by `benchmarks/replenishment.py --risk`, which says how it is measured.",
+        "",
+        "| demand | period | series × cases | expected to run out | did | ratio | units short, "
+        "seen / expected | cost |",
+        "| --- | --- | --: | --: | --: | --: | --: | --: |",
+    ]
+    for name, demand, period, backs, known in demand_sets(folder):
+        sums = sum(followed(demand, period, back, known) for back in backs)
+        count = len(demand) * len(backs) * len(CASES)
+        lines.append(
+            f"| {name} | {period} | {count:,} | {sums[0]:,.0f} | {sums[1]:,.0f} | "
+            f"{sums[1] / sums[0]:.2f} | {sums[3] / sums[2]:.2f} | {sums[5]:,.0f} |"
+        )
+        print(lines[-1], flush=True)
+    (output / "risk.md").write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few settings, small samples")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--risk", action="store_true", help="whether as many run out as expected")
+    parser.add_argument("--data", type=Path, help="folder of data that the project does not hold")
     chosen = parser.parse_args()
+    if chosen.risk:
+        risk(chosen.data, chosen.output)
+        return
     start = time.perf_counter()
     leads, ratios = ((0, 2), (9.0,)) if chosen.quick else (LEADS, RATIOS)
     copies, length = (8, 150) if chosen.quick else (16, 250)

@@ -53,10 +53,11 @@ def test_orders_for_arrival_and_who_runs_empty(page):
     assert page.title[0].value == "What to order now"
     order_table = refilling(on_hand="left").fit(sales_table()).orders()  # with all defaults
     assert list(metrics(page)) == [
-        *("To order in all", "Likely to run empty", "There now", "Expected demand")
+        *("To order in all", "Expected to run out", "There now", "Expected demand")
     ]
     assert metrics(page)["To order in all"] == str(order_table["order"].sum())
-    assert metrics(page)["Likely to run empty"] == f"{order_table['runs_empty'].count()} of 2"
+    expected = order_table["chance_of_running_out"].sum()
+    assert metrics(page)["Expected to run out"] == f"{expected:.0f} of 2"
     shown = page.dataframe[0].value
     assert shown["item"].tolist()[0] == "bread"
     assert shown["order"].sum() == order_table["order"].sum()

@@ -49,7 +49,7 @@ def test_one_order_for_each_series(folder, capsys):
         "on hand           left",
         "168 rows of 3 series, a day each, 2024-01-01 to 2024-02-25",
         "units for 2 of 3 series.",
-        "runs empty",
+        "chance of running out",
     ):
         assert part in shown.out
     sheet = pl.read_csv("orders.csv", infer_schema_length=0)
@@ -64,6 +64,30 @@ def test_one_order_for_each_series(folder, capsys):
     assert "Stock to come" in page
     for file in ("orders.csv", "levels.csv", "s.csv", "r.html"):
         assert f"wrote {file}" in shown.err
+
+
+def test_lead_times_that_vary_are_chances_or_deliveries(folder, capsys):
+    stock = ["--on-hand", "left", "--holding", ".2", "--shortage", "1"]
+    assert run(["replenish", "sales.csv", *stock, "--lead-time", "1:.75,4:.25", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert 0 < found["expected_to_run_out"] <= 3
+    total = found["total"]
+    assert total["expected_loss"] == pytest.approx(total["expected_shortage"])  # a unit costs 1
+    rows = [("007", "2024-01-01", "2024-01-03"), ("007", "2024-01-08", "2024-01-13")]
+    names = ["item", "ordered", "received"]
+    pl.DataFrame([*rows, ("007", "2024-02-20", None)], names, orient="row").write_csv("past.csv")
+    words = ["replenish", "sales.csv", *stock, "--deliveries", "past.csv", "--save", "p.unmet"]
+    assert run(words) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert (
+        "Lead times vary: 1 to 4 days, 2.5 in the mean; orders cover that. 1 row does not" in said
+    )
+    again, kept = unmet.load("p.unmet"), pl.read_csv("orders.csv", infer_schema_length=0)
+    assert kept["order"].cast(int).to_list() == again.orders()["order"].to_list()
+    assert run([*words, "--lead-time", "2"]) == 2
+    assert "--deliveries must be given" in capsys.readouterr().err
+    assert run(["replenish", "sales.csv", "--lead-time", "1:.5,4:.2"]) == 2
+    assert "--lead-time must have chances" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_plan_is_kept_loaded_and_watched(folder, capsys):

@@ -96,9 +96,13 @@ def test_backorders_are_served_before_anybody_else():
         ({"shortage": 0}, "shortage must be"),
         ({"holding": -1, "shortage": 1}, "holding must be"),
         (
-            {"lead_time": [[1]]},
-            "lead_time must be a number or a 1-D array of numbers, got shape (1, 1).",
+            {"lead_time": [[3]]},
+            "lead_time must have chances from 0 to 1 that add up to 1, such as {3: 0.6, 4: 0.4}, "
+            "got [[3]].",
         ),
+        ({"lead_time": {1: 0.5, 2: 0.4}}, "lead_time must have chances from 0 to 1 that add up"),
+        ({"lead_time": {1.5: 1.0}}, "lead_time must be whole periods from 0 to 366, got 1.5."),
+        ({"lead_time": {}}, "lead_time must have chances from 0 to 1 that add up"),
     ],
 )
 def test_rules_that_cannot_be_are_refused_in_one_sentence(wrong, sentence):

@@ -110,6 +110,33 @@ def test_orders_meet_the_critical_level_on_the_coming_days() -> None:
     assert level - 0.05 < met < level + 0.1
 
 
+def test_as_many_run_out_as_are_expected_to() -> None:
+    """Truth is known: demand of the coming days is drawn anew, from some stock and one order."""
+    table, generator = history(n_series=40, seed=4), np.random.default_rng(6)
+    there = np.round(np.linspace(4.0, 30.0, 40) * generator.uniform(0.5, 3.5, 40))
+    names = pl.DataFrame({"item": [f"i{each}" for each in range(40)], "left": there})
+    flags = table.with_columns(sold_out=table["left"] == 0).drop("left").join(names, on="item")
+    words = {"lead_time": 2, "holding": 0.25, "shortage": 1.0, "on_hand": "left"}
+    plan = refilling(**words).fit(flags)
+    order_table = plan.orders().join(names.with_row_index(), on="item").sort("index")
+    week = np.array([1.0, 0.8, 0.9, 1.0, 1.3, 1.6, 0.4])[(N_DAYS + np.arange(3)) % 7]
+    demand = generator.poisson(np.linspace(4.0, 30.0, 40)[:, None] * week, (500, 40, 3))
+    stock, missing = np.tile(there, (500, 1)), np.zeros((500, 40))
+    for day in range(3):
+        stock = stock + order_table["order"].to_numpy() * (day == 2)
+        missing += np.maximum(demand[..., day] - stock, 0.0)
+        stock = np.maximum(stock - demand[..., day], 0.0)
+    seen = (missing > 0).mean(axis=0).sum()
+    assert 5 < seen < 35  # some of the stocks last, others do not
+    assert order_table["chance_of_running_out"].sum() == pytest.approx(seen, rel=0.15)
+    loss = order_table["expected_loss"]
+    assert loss.to_list() == order_table["expected_shortage"].to_list()
+    assert loss.sum() == pytest.approx(missing.mean(axis=0).sum(), rel=0.15)
+    assert f"About {order_table['chance_of_running_out'].sum():.0f} of 40 series" in plan.in_words()
+    promised, did, count = plan.checked_
+    assert 0.7 * promised < did < 1.3 * promised < 0.4 * count
+
+
 def test_numbers_may_be_columns() -> None:
     table = TABLE.with_columns(
         days=pl.when(pl.col("item") == "i0").then(0).otherwise(3), pack=pl.lit(6)
@@ -121,6 +148,40 @@ def test_numbers_may_be_columns() -> None:
         *[LAST + datetime.timedelta(4)] * 5,
     ]
     assert (order_table["order"] % 6 == 0).all()
+
+
+def deliveries(days: dict[str, list[int]]) -> pl.DataFrame:
+    """Deliveries of which each could be sold so many days after the one that follows the order."""
+    rows = [(item, FIRST, FIRST + datetime.timedelta(1 + n)) for item in days for n in days[item]]
+    return pl.DataFrame(rows, schema=["item", "ordered", "received"], orient="row")
+
+
+def test_deliveries_tell_lead_times_and_few_are_shrunk() -> None:
+    seen = {"i0": [2] * 20, "i1": [2, 6] * 10, "i2": [6], "gone": [40]}
+    plan = refilling(holding=1, shortage=4).fit(TABLE, deliveries=deliveries(seen))
+    chances = plan.rules_.lead_time
+    assert chances.shape == (6, 41)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    pooled, late = chances[3], chances[:, 6]
+    assert late[0] < pooled[6] < late[2] < 1.0  # one late delivery is not yet a habit
+    assert late[1] == pytest.approx(0.5, abs=0.05)
+    np.testing.assert_allclose(chances[4], pooled)  # nothing is known of these
+    note = next(each for each in plan.notes_ if each.startswith("Lead times vary: 2 to 40 days"))
+    assert "1 row does not tell" in note
+    assert (
+        plan.orders()["order"][1]
+        > refilling(holding=1, shortage=4, lead_time=2).fit(TABLE).orders()["order"][1]
+    )
+    assert "2 to 40 days" in render(report_data(plan))
+
+
+def test_a_column_of_lead_times_that_varies_is_a_distribution() -> None:
+    days = pl.when(pl.col("date").dt.day() % 4 == 0).then(5).otherwise(2)
+    varies = TABLE.with_columns(days=pl.when(pl.col("item") == "i3").then(days).otherwise(2))
+    chances = refilling(lead_time="days").fit(varies).rules_.lead_time
+    share = float((varies.filter(item="i3")["days"] == 5).mean())
+    assert chances[3, 5] == pytest.approx(share, abs=0.03)
+    assert (chances[[0, 1, 2, 4, 5], 2] > 0.97).all()
 
 
 def test_budget_is_kept() -> None:
@@ -146,6 +207,15 @@ def _arrives(day: int, item: str = "i0", units: float = 3) -> pl.DataFrame:
         ({}, {"on_order": _arrives(1, units=-2)}, "on_order must be 0 units or more, got -2"),
         ({}, {"on_order": _arrives(1).drop("units")}, "one column of units, got none"),
         ({}, {"on_order": _arrives(1).drop("item")}, "got no 'item'"),
+        (
+            {},
+            {"deliveries": deliveries({"i0": [-3]})},
+            "received after they were ordered, got 2023",
+        ),
+        ({}, {"deliveries": deliveries({"i0": [1]}).drop("received")}, "got no 'received'"),
+        ({}, {"deliveries": deliveries({"i0": [1]}).with_columns(received=None)}, "no row with"),
+        ({}, {"deliveries": deliveries({"i0": [500]})}, "from 0 to 366, got 500"),
+        ({"lead_time": 2}, {"deliveries": deliveries({"i0": [1]})}, "without a lead_time"),
     ],
 )
 def test_bad_words_are_one_sentence(words: dict, more: dict, sentence: str) -> None:

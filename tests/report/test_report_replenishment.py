@@ -63,18 +63,17 @@ def test_the_page_is_well_formed(page):
 def test_key_figures_are_those_of_the_sheet(plan, page):
     order_table = plan.orders()
     found = cards(page)
-    ordered, empty = (order_table["order"] > 0).sum(), order_table["runs_empty"].is_not_null().sum()
+    ordered, out = (order_table["order"] > 0).sum(), order_table["chance_of_running_out"].sum()
     assert found["to order in all"][0] == f"{order_table['order'].sum():,}"
     assert found["to order in all"][1] == f"for {ordered} of 5 series"
-    assert found["likely to run empty"][0] == f"{empty} of 5"
+    assert found["expected to run out"][0] == f"{out:.0f} of 5"
     assert found["there now"] == ["400", "and 80 on their way"]
 
 
 def test_orders_are_listed_the_most_urgent_first(plan, page):
     rows = list(page.one("table", id="orders").one("tbody").all("tr"))
-    order_table = plan.orders().sort("runs_empty", nulls_last=True)
-    dates = [[each.text for each in row.all("td")][5] for row in rows]
-    assert dates == [("–" if day is None else str(day)) for day in order_table["runs_empty"]]
+    order_table = plan.orders().sort("expected_loss", descending=True)
+    assert [row.one("th").text for row in rows] == order_table["item"].to_list()
     assert page.one("input", id="search-orders")
 
 

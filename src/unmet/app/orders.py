@@ -393,11 +393,13 @@ def _urgent(data: dict[str, Any]) -> None:
         "order_up_to": None,  # the file has it
         "runs_empty": config.DateColumn("runs empty", format="ddd D MMM"),
         "chance_of_running_out": config.NumberColumn("chance of running out", format="percent"),
+        "expected_shortage": config.NumberColumn("expected shortage", format="%.1f"),
+        "expected_loss": config.NumberColumn("expected loss", format="%.2f"),
     }
     show_table(rows, "replenish", columns)
     st.caption(
         "An item runs empty when demand is more likely than not to exceed what is there, if no "
-        "other order follows. The chance is that of the time which this order is for."
+        "other order follows. The chance is that of the time until the next order can arrive."
     )
     _stock(data, find)
 

@@ -57,6 +57,7 @@ EXAMPLES = {
         "unmet replenish sales.csv --lead-time 3 --review 7 --on-hand left --on-order on_order.csv "
         "--holding .2 --shortage 1 --levels levels.csv",
         "unmet replenish sales.csv --lead-time days --step pack --shelf-life 5",
+        "unmet replenish sales.csv --lead-time 3:.6,4:.3,7:.1 --on-hand left",
     ),
     "uncensor": (
         "unmet uncensor sales.csv",
@@ -139,7 +140,7 @@ PLAN: Options = {
     },
 }
 _RULES: Named = {
-    "lead_time": (str, "0", "Days from an order until it can be sold."),
+    "lead_time": (str, "0", "Days from an order until it can be sold; chances as 3:.6,4:.4."),
     "review": word("Days from one order to the next."),
     "holding": word("Cost of a unit left over, each day."),
     "shortage": word("Cost of a unit that is missing."),
@@ -154,6 +155,7 @@ REPLENISH: Options = {
     "Files": {
         **_WRITTEN,
         "on_order": file("Table of what is on its way: series, date of arrival, units."),
+        "deliveries": file("Past ones, which tell lead times: series, ordered, received, units."),
         "levels": file("Write reorder points and order-up-to levels here."),
         "projection": file("Write the stock to come here."),
     },
@@ -345,9 +347,12 @@ def _schema(words: dict[str, Any]) -> Schema:
     return Schema(**given)
 
 
-def _number_or_column(text: str) -> float | str:
-    """Read a number; anything else names a column."""
+def _number_or_column(text: str) -> float | str | dict[float, float]:
+    """Read a number, or chances such as 3:.6,4:.4; anything else names a column."""
     try:
+        if ":" in text:
+            pairs = [part.split(":") for part in text.split(",")]
+            return {float(number): float(chance) for number, chance in pairs}
         found = float(text)
     except ValueError:
         return text
@@ -370,7 +375,7 @@ def _order(
     from unmet.tables.dates import date_form, dates_as_read
     from unmet.tables.hours import has_hours
 
-    read = [words.get(name) for name in ("future", "on_order", "decided")]
+    read = [words.get(name) for name in ("future", "on_order", "deliveries", "decided")]
     out.check_files(words, table, till, *read, wrong=wrong)
     log = words["log"]
     if words.get("decided") is not None and log is None:
@@ -398,7 +403,7 @@ def _order(
     text = [name for name, kind in rows.schema.items() if kind == pl.String]
     given: dict[str, Any] = {
         name: out.read_words(words[name], words, text, beside=True).table
-        for name in ("future", "on_order", "decided")
+        for name in ("future", "on_order", "deliveries", "decided")
         if words.get(name) is not None
     }
     changes = given.pop("decided", None)
@@ -502,10 +507,11 @@ def _content(planned: OrderPlan, orders: polars.DataFrame) -> dict[str, Any]:
         content["outside_data"] = int((orders["outside_data"] != "").sum())
     else:
         units = ["order", "on_hand", "on_order", "expected_demand"]
+        units += ["expected_shortage", "expected_loss"]
         content["model"] = planned.choice_.model
         content["missed"] = planned.choice_.cost
         content["ordered"] = int((orders["order"] > 0).sum())
-        content["run_empty"] = int(orders["runs_empty"].is_not_null().sum())
+        content["expected_to_run_out"] = float(orders["chance_of_running_out"].sum())
     content["total"] = {name: float(orders[name].sum()) for name in units if name in orders.columns}
     changed = planned.overrides_
     content["overrides"] = None if changed is None else changed.to_dict()
@@ -586,7 +592,8 @@ def _show_replenishment(planned: OrderPlan, orders: polars.DataFrame) -> None:
 
     typer.echo(planned.in_words())
     urgent, series = urgent_first(orders).head(12), planned.schema_.series
-    columns = [*series, "order", "arrives", "on_hand", "on_order", "runs_empty"]
+    columns = [*series, "order", "arrives", "on_hand", "on_order", "chance_of_running_out"]
+    columns += [name for name in ("expected_shortage", "expected_loss") if name in orders.columns]
     shown = [tuple(map(cell, row)) for row in urgent.select(columns).iter_rows()]
     heads = [*series, *(name.replace("_", " ") for name in columns[len(series) :])]
     typer.echo(f"\n{text_table(heads, shown, words=True)}")

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from unmet.arrays import Array
 from unmet.errors import InvalidInput
-from unmet.inventory.orders import Part, alike, read_paths
+from unmet.inventory.orders import Part, Places, alike, read_paths
 from unmet.inventory.rules import Shelves, SupplyRules
 
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
@@ -103,7 +103,7 @@ def order_up_to(paths: ArrayLike, rules: SupplyRules, *, seed: int = 0) -> Stock
         distribution, _ = part.decide(nothing, np.zeros((rows.size, 0)))
         level = distribution.best()
         if rules.unmet == "lost" and lead > 0:
-            level = _search(drawn[rows], some, lead, review, level, seed)
+            level = _search(drawn[rows], some, review, level, seed)
         upper[rows], lower[rows] = level, _just_below(part, level)
         fixed = some.rows("fixed", rows.size)
         if fixed.any() and rules.lasting:
@@ -143,8 +143,8 @@ def _two_levels(part: Part, fixed: Array, lost: bool) -> tuple[Array, Array]:
     holding, shortage = (rules.rows(name, n_series) for name in ("holding", "shortage"))
     holding = np.maximum(holding, _LEAST_HOLDING * shortage)
     reached = np.cumsum(part.paths, axis=2)
-    ahead = reached[..., part.lead : part.lead + part.review]
-    before = reached[..., part.lead - 1] if part.lead else np.zeros_like(reached[..., 0])
+    ahead = part.since_arrival(reached, part.review)
+    before = part.since_arrival(np.pad(reached, ((0, 0), (0, 0), (1, 0))), 1)[..., 0]
 
     def cost(position: Array) -> Array:
         off = position[:, None, None] - ahead
@@ -196,19 +196,17 @@ def _two_levels(part: Part, fixed: Array, lost: bool) -> tuple[Array, Array]:
     return lower, upper
 
 
-def _search(
-    paths: Array, rules: SupplyRules, lead: int, review: int, start: Array, seed: int
-) -> Array:
+def _search(paths: Array, rules: SupplyRules, review: int, start: Array, seed: int) -> Array:
     """Golden-section search for the level of least cost, all series at once."""
     _, n_paths, n_periods = paths.shape
     generator = np.random.default_rng(seed)
     which = generator.integers(n_paths, size=(_COPIES, _LENGTH))
     period = generator.integers(n_periods, size=(_COPIES, _LENGTH))
-    demand = paths[:, which, period]
+    demand, leads = paths[:, which, period], rules.leads(len(paths), _COPIES * _LENGTH)
     whole = bool((paths == np.round(paths)).all())
 
     def cost(level: Array) -> Array:
-        return _simulated(demand, rules, lead, review, level)
+        return _simulated(demand, rules, leads, review, level)
 
     low, high = 0.5 * start, 1.05 * start + 1e-9
     inner = high - _GOLDEN * (high - low)
@@ -228,16 +226,22 @@ def _search(
     return np.asarray(np.where(cost(down) <= cost(up), down, up))
 
 
-def _simulated(demand: Array, rules: SupplyRules, lead: int, review: int, level: Array) -> Array:
-    """Mean cost of a period under a base-stock level."""
+def _simulated(
+    demand: Array, rules: SupplyRules, leads: Places, review: int, level: Array
+) -> Array:
+    """Mean cost of a period under a base-stock level; orders do not overtake each other."""
     n_series, n_copies, length = demand.shape
     shelves = Shelves(np.repeat(level[:, None], n_copies, axis=1), rules)
-    coming = np.zeros((lead + 1, n_series, n_copies))
+    leads = leads.reshape(demand.shape)
+    coming = np.zeros((int(leads.max()) + 1, n_series, n_copies))
+    last = np.zeros((n_series, n_copies), dtype=np.intp)
     total = np.zeros(n_series)
     for period in range(length):
         if period % review == 0:
             position = shelves.on_hand + coming.sum(axis=0)
-            coming[lead] = np.maximum(level[:, None] - position, 0.0)
+            last = np.maximum(leads[..., period], last - review)
+            order = np.maximum(level[:, None] - position, 0.0)
+            coming[last, np.arange(n_series)[:, None], np.arange(n_copies)] += order
         shelves.deliver(coming[0])
         coming = np.concatenate([coming[1:], np.zeros_like(coming[:1])])
         shelves.sell(demand[:, :, period])

@@ -19,11 +19,17 @@ Morton's (1971) myopic policy, which orders too much (Zipkin 2008): what is left
 that were placed on the way and did not know of it, one for each period of the lead time L. So it is
 charged κ h L more, κ = `CARRIED`. The best base-stock level then costs 0 to 14% more on stationary
 demand (`benchmarks/replenishment.py`).
+
+Where lead times vary, each path has one of its own, L, and the next order another one, L′: the
+j-th period from the arrival on counts with the chance P(R + L′ > L + j − 1) that the next order is
+not there yet, and the shortage of lost sales when it comes. For backorders that is the cost of a
+base-stock policy exactly, if no order can overtake another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -60,6 +66,10 @@ class Projection:
         Units at the end of each period: exceeded on 90, 50 and 10% of the paths.
     empty : ndarray of shape (n_series, n_periods)
         Chance that demand of the period is not met in full.
+    out : ndarray of shape (n_series, n_periods)
+        Chance that demand of this period or of one before it is not met in full.
+    short : ndarray of shape (n_series, n_periods)
+        Expected units that are missing; a backordered one counts in every period that it waits.
     cost : ndarray of shape (n_series,)
         Expected cost of all these periods, that of the order included.
     """
@@ -68,12 +78,21 @@ class Projection:
     middle: Array
     high: Array
     empty: Array
+    out: Array
+    short: Array
     cost: Array
 
     def runs_empty(self) -> NDArray[np.intp]:
         """First period in which demand is more likely than not to be unmet; −1: in none."""
         likely = self.empty >= 0.5
         return np.where(likely.any(axis=1), likely.argmax(axis=1), -1)
+
+    def until_next(self, rules: SupplyRules) -> tuple[Array, Array]:
+        """Chance of running out before the next order arrives, and expected units missing then."""
+        n_series, n_periods = self.out.shape
+        going_on = next_late(rules, n_series, n_periods)
+        ends = going_on - np.pad(going_on[:, 1:], ((0, 0), (0, 1)))
+        return (ends * self.out).sum(axis=1), (going_on * self.short).sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,27 +222,36 @@ def replenish(
 def project(paths: Array, rules: SupplyRules, state: StockState, order: Array) -> Projection:
     """Follow the shelves on all paths, with an order that arrives after the lead time."""
     n_series, n_paths, n_periods = paths.shape
-    lead = rules.whole("lead_time", n_series)
-    arrivals = state.arrivals(n_periods)
-    kept = lead < n_periods
-    arrivals[np.flatnonzero(kept), lead[kept]] += order[kept]
-    shape = (n_series, n_periods)
-    levels, empty, cost = np.empty((3, *shape)), np.empty(shape), np.zeros(n_series)
+    arrivals, shape = state.arrivals(n_periods), (n_series, n_periods)
+    levels, (empty, out, short) = np.empty((3, *shape)), np.empty((3, *shape))
+    cost = np.zeros(n_series)
     size = max(1, _BLOCK // (n_paths * max(1, _ages(rules))))
     for start in range(0, n_series, size):
         rows = np.arange(start, min(start + size, n_series))
         some = rules.take(rows, n_series)
         shelves = Shelves(np.repeat(state.on_hand[rows, None], n_paths, axis=1), some)
+        lead, ever = some.leads(rows.size, n_paths), np.zeros((rows.size, n_paths), dtype=np.bool_)
         for period in range(n_periods):
-            shelves.deliver(np.repeat(arrivals[rows, period][:, None], n_paths, axis=1))
+            ordered = np.where(lead == period, order[rows, None], 0.0)
+            shelves.deliver(arrivals[rows, period][:, None] + ordered)
             shelves.sell(paths[rows, :, period])
             levels[:, rows, period] = np.quantile(
                 shelves.on_hand, [0.1, 0.5, 0.9], axis=1, method="inverted_cdf"
             )
             empty[rows, period] = (shelves.unmet > 0).mean(axis=1)
+            ever |= shelves.unmet > 0
+            out[rows, period] = ever.mean(axis=1)
+            short[rows, period] = shelves.short.mean(axis=1)
             cost[rows] += shelves.cost().mean(axis=1)
     cost += rules.rows("fixed", n_series) * (order > 0)
-    return Projection(levels[0], levels[1], levels[2], empty, cost)
+    return Projection(levels[0], levels[1], levels[2], empty, out, short, cost)
+
+
+def next_late(rules: SupplyRules, n_series: int, n_periods: int) -> Array:
+    """Chance that the next order is not there yet in each period, (n_series, n_periods)."""
+    late = rules.late(n_series, n_periods)
+    before = np.arange(n_periods) - rules.whole("review", n_series)[:, None]
+    return np.where(before < 0, 1.0, np.take_along_axis(late, np.maximum(before, 0), axis=1))
 
 
 def read_paths(paths: ArrayLike) -> Array:
@@ -272,7 +300,7 @@ def to_order(distribution: _Distribution, wanted: Array, rules: SupplyRules) -> 
 
 
 class Part:
-    """Series that share lead time, review period and shelf life."""
+    """Series that share the longest lead time, review period and shelf life."""
 
     def __init__(
         self, paths: Array, rules: SupplyRules, lead: int, review: int, life: int | None
@@ -280,6 +308,16 @@ class Part:
         self.paths, self.rules = paths, rules
         self.lead, self.review, self.life = lead, review, life
         self.n_series = paths.shape[0]
+        self.leads: NDArray[np.intp] | None = None  # of each path, where they vary
+        if rules.varies:
+            self.leads = rules.leads(self.n_series, paths.shape[1])
+
+    def since_arrival(self, values: Array, count: int) -> Array:
+        """Values of periods from the arrival on; beyond the last period those of the last one."""
+        if self.leads is None:
+            return values[..., self.lead : self.lead + count]
+        places = np.minimum(self.leads[..., None] + np.arange(count), values.shape[2] - 1)
+        return np.take_along_axis(values, places, axis=2)
 
     def decide(self, on_hand: Array, arrivals: Array) -> tuple[_Distribution, NDArray[np.intp]]:
         """Give the newsvendor problem of each series, and for how many reviews it is."""
@@ -312,56 +350,69 @@ class Part:
         return max(1, min(MAX_REVIEWS, int(ahead) // self.review))
 
     def _reach(self, reviews: int) -> int:
-        """Periods that what is missing must be known of."""
-        return max(reviews * self.review, 0 if self.life is None else self.life)
+        """Periods from the arrival on that what is missing must be known of."""
+        first = 0 if self.leads is None else self.lead - int(self.leads.min())
+        return max(reviews * self.review + first, 0 if self.life is None else self.life)
 
     def missing(self, on_hand: Array, arrivals: Array, reviews: int) -> Array:
         """C₁ ≤ C₂ ≤ …: what older stock does not meet from the arrival on."""
         n_paths, reach = self.paths.shape[1], self._reach(reviews)
         shelves = Shelves(np.repeat(on_hand[:, None], n_paths, axis=1), self.rules)
-        found = np.empty((self.n_series, n_paths, reach))
+        lead = self.lead if self.leads is None else self.leads
+        found = np.empty((self.n_series, n_paths, min(self.lead + reach, self.paths.shape[2])))
         total = np.zeros((self.n_series, n_paths))
-        for period in range(self.lead + reach):
+        for period in range(found.shape[2]):
             if period < arrivals.shape[1]:
                 shelves.deliver(np.repeat(arrivals[:, period, None], n_paths, axis=1))
             shelves.sell(self.paths[:, :, period])
-            if period >= self.lead:
-                total = total + shelves.unmet if self._lost else shelves.owed
-                found[:, :, period - self.lead] = total
-        return found
+            total = np.where(period >= lead, total + shelves.unmet, 0.0)
+            found[:, :, period] = total if self._lost else shelves.owed
+        return self.since_arrival(found, reach)
+
+    def covered(self, reviews: int, reach: int) -> Array:
+        """Chance that an order of so many reviews later is not there yet, (…, …, reach).
+
+        By series, path (1: the same for all) and period from the arrival on; no later period of
+        the shelf life counts.
+        """
+        ahead = np.arange(reach) - reviews * self.review
+        if self.leads is None:
+            found = (ahead < 0).astype(np.float64)[None, None]
+        else:
+            late = self.rules.late(self.n_series, self.lead + 1)
+            place = self.leads[..., None] + ahead
+            within = place.clip(0, self.lead).reshape(self.n_series, -1)
+            later = np.take_along_axis(late, within, axis=1).reshape(place.shape)
+            found = np.where(place < 0, 1.0, later)
+        return found if self.life is None else found * (np.arange(reach) < self.life)
 
     def distribution(self, missing: Array, reviews: int) -> _Distribution:
         """Give the mixture of what is missing whose quantile is the order."""
-        periods = reviews * self.review
-        sold = periods if self.life is None else min(periods, self.life)
-        held = periods if self.life is None else min(periods, self.life - 1)
+        n_paths, reach = missing.shape[1:]
+        covered = self.covered(reviews, reach)
+        ends = covered - np.pad(covered[..., 1:], ((0, 0), (0, 0), (0, 1)))
         holding, shortage, waste = (
-            self.rules.rows(name, self.n_series) for name in ("holding", "shortage", "waste")
+            self.rules.rows(name, self.n_series)[:, None, None]
+            for name in ("holding", "shortage", "waste")
         )
-        reach = missing.shape[2]
-        weight = np.zeros((self.n_series, reach))
-        weight[:, :held] += holding[:, None]
-        over = held * holding
+        above = holding * covered
         if self.life is not None:
-            weight[:, self.life - 1] += waste
-            over = over + waste
+            above[..., self.life - 1] = waste[..., 0]
         # with several reviews, what is missing early would be ordered early: as dear as waiting
+        below = shortage * covered
         if self._lost and reviews == 1:
-            weight[:, sold - 1] += shortage
-            under = shortage
+            below = shortage * ends
             if self.life is None:
-                carried = CARRIED * self.lead * holding
-                weight[:, sold - 1] += carried
-                over = over + carried
-        else:
-            weight[:, :sold] += shortage[:, None]
-            under = sold * shortage
-        used = weight.any(axis=0)
-        missing, weight = missing[..., used], weight[:, used]
-        n_paths = missing.shape[1]
+                lead = self.lead if self.leads is None else self.leads.mean(axis=1)[:, None, None]
+                above = above + CARRIED * lead * holding * ends
+        under, over = (each.mean(axis=1).sum(axis=1) for each in (below, above))
+        weight = above + below
+        used = weight.any(axis=(0, 1))
+        missing, weight = missing[..., used], weight[..., used]
         values = missing.reshape(self.n_series, -1)
-        shares = np.tile(weight / weight.sum(axis=1, keepdims=True) / n_paths, (1, n_paths))
-        if missing.shape[2] == 1:  # equally likely: no need to carry shares along
+        total = weight.mean(axis=1).sum(axis=1)[:, None, None]
+        shares = np.broadcast_to(weight / total / n_paths, missing.shape).reshape(values.shape)
+        if missing.shape[2] == weight.shape[1] == 1:  # equally likely: shares need no sorting
             values = np.sort(values, axis=1)
         else:
             order = np.argsort(values, axis=1, kind="stable")
@@ -399,8 +450,10 @@ class Part:
         some = self.paths[:, :: max(1, self.paths.shape[1] // _CYCLE_PATHS), self.lead :]
         ahead = np.cumsum(some, axis=2)
         average = np.full((most, self.n_series), np.inf)
+        alike = copy(self)
+        alike.leads = None  # the length of a cycle does not depend on when it begins
         for reviews in range(1, most + 1):
-            distribution = self.distribution(ahead[..., : self._reach(reviews)], reviews)
+            distribution = alike.distribution(ahead[..., : alike._reach(reviews)], reviews)
             average[reviews - 1] = (fixed + distribution.cost(distribution.best())) / (
                 reviews * self.review
             )
@@ -416,8 +469,10 @@ def alike(rules: SupplyRules, paths: Array) -> Iterator[tuple[Places, int, int, 
     n_series, n_paths, n_periods = paths.shape
     names = ("lead_time", "review", *(() if rules.lasting else ("shelf_life",)))
     kinds = np.stack([rules.whole(name, n_series) for name in names], axis=1)
-    unique, code = np.unique(kinds, axis=0, return_inverse=True)
     size = max(1, _BLOCK // (n_paths * max(n_periods, _ages(rules))))
+    if rules.varies:  # weights of each path: a block that a processor keeps at hand is quicker
+        kinds[:, 0], size = rules.longest(n_series), max(1, size // 32)
+    unique, code = np.unique(kinds, axis=0, return_inverse=True)
     for number, kind in enumerate(unique):
         rows = np.flatnonzero(code.ravel() == number)
         life = None if rules.lasting else int(kind[2])

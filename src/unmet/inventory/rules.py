@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -47,8 +48,12 @@ class SupplyRules:
 
     Parameters
     ----------
-    lead_time : int, array-like of shape (n_series,) or str, default=0
-        Whole periods between an order and the beginning of the first one that it can serve.
+    lead_time : int, array-like of shape (n_series,), str or mapping, default=0
+        Whole periods between an order and the beginning of the first one that it can serve. Where
+        it varies, a mapping from periods to their chances, or chances of 0, 1, … periods for each
+        series, (n_series, n_leads); a column that varies within a series gives the distribution of
+        its values. Orders then cover whatever time passes until the next one arrives, and are taken
+        not to overtake each other.
     review : int, array-like of shape (n_series,) or str, default=1
         Periods from one order to the next.
     holding, shortage : float, array-like of shape (n_series,) or str, default=1 and 9
@@ -88,7 +93,7 @@ class SupplyRules:
 
     def __init__(
         self,
-        lead_time: PerSeries = 0,
+        lead_time: PerSeries | Mapping[int, float] = 0,
         review: PerSeries = 1,
         *,
         holding: PerSeries = None,
@@ -105,7 +110,7 @@ class SupplyRules:
         OneOf("lost", "backordered")("unmet", unmet)
         self.unmet = unmet
         self.budget = None if budget is None else Number(least=0)("budget", budget)
-        self.lead_time = _read("lead_time", lead_time)
+        self.lead_time = _read_lead_time(lead_time)
         self.review = _read("review", review)
         if holding is not None and shortage is None:
             raise InvalidInput("shortage must be given where holding is, got holding alone.")
@@ -148,8 +153,8 @@ class SupplyRules:
         own = {}
         for name in NUMBERS:
             value = getattr(self, name)
-            if isinstance(value, np.ndarray) and value.ndim:
-                expand(name, value, n_series)
+            if isinstance(value, np.ndarray) and value.ndim and len(value) > (value.ndim > 1):
+                _refuse_other_rows(name, value, n_series)
                 own[name] = value[rows]
         return self.replace(**own)
 
@@ -162,11 +167,47 @@ class SupplyRules:
     def whole(self, name: str, n_series: int) -> NDArray[np.intp]:
         """One of the numbers of periods, with an entry for each series."""
         value: NDArray[np.intp] = getattr(self, name)
-        if value.ndim and value.size != n_series:
-            raise InvalidInput(
-                f"{name} must have one entry for each of {n_series:,} series, got {value.size:,}."
-            )
+        if name == "lead_time" and self.varies:  # half of the deliveries are there by then
+            value = self.leads(n_series, np.array([0.5]))[:, 0]
+        _refuse_other_rows(name, value, n_series)
         return np.broadcast_to(value, n_series)
+
+    @property
+    def varies(self) -> bool:
+        """Whether lead times are drawn from a distribution."""
+        return bool(np.ndim(self.lead_time) > 1)
+
+    def late(self, n_series: int, n_periods: int) -> Array:
+        """Chance that an order is not there yet in each coming period, (n_series, n_periods)."""
+        if not self.varies:
+            lead = self.whole("lead_time", n_series)
+            return (np.arange(n_periods) < lead[:, None]).astype(np.float64)
+        _refuse_other_rows("lead_time", self.lead_time, n_series)
+        reached = np.minimum(np.cumsum(self.lead_time, axis=1), 1.0)
+        reached[:, -1] = 1.0
+        more = max(n_periods - reached.shape[1], 0)
+        reached = np.pad(reached, ((0, 0), (0, more)), constant_values=1.0)[:, :n_periods]
+        return np.broadcast_to(1.0 - reached, (n_series, n_periods))
+
+    def leads(self, n_series: int, at: Array | int) -> NDArray[np.intp]:
+        """Lead times at levels of their distribution; of a number, at so many evenly spread ones.
+
+        All series have the same levels, in an order of chance.
+        """
+        if not isinstance(at, np.ndarray):
+            at = (np.random.default_rng([at, 1]).permutation(at) + 0.5) / at
+        if not self.varies:
+            return np.broadcast_to(self.whole("lead_time", n_series)[:, None], (n_series, at.size))
+        found = np.zeros((n_series, at.size), dtype=np.intp)
+        for late in self.late(n_series, self.longest(n_series)).T:
+            found += late[:, None] > 1.0 - at + 1e-12
+        return found
+
+    def longest(self, n_series: int) -> int:
+        """Longest lead time of all."""
+        if not self.varies:
+            return int(self.whole("lead_time", n_series).max())
+        return int(np.flatnonzero((self.lead_time > 0).any(axis=0)).max())
 
     def periods(self, n_series: int, reviews: int = 1) -> int:
         """How many coming periods an order depends on: until the next one arrives, or it spoils.
@@ -180,12 +221,40 @@ class SupplyRules:
         covered = reviews * self.whole("review", n_series)
         if self.shelf_life is not None:
             covered = np.maximum(covered, self.whole("shelf_life", n_series))
+        if self.varies:
+            return int(self.longest(n_series) + covered.max())
         return int((self.whole("lead_time", n_series) + covered).max())
 
     @property
     def lasting(self) -> bool:
         """Whether leftovers never spoil."""
         return self.shelf_life is None
+
+
+def _refuse_other_rows(name: str, value: NDArray[Any], n_series: int) -> None:
+    if value.ndim and len(value) not in ((1, n_series) if value.ndim > 1 else (n_series,)):
+        raise InvalidInput(
+            f"{name} must have one entry for each of {n_series:,} series, got {len(value):,}."
+        )
+
+
+def _read_lead_time(value: PerSeries | Mapping[int, float]) -> Any:
+    """Read lead times, or chances of 0, 1, … periods, a row for each series."""
+    chances: Any = value
+    if isinstance(value, Mapping):
+        periods = _read("lead_time", list(value))
+        chances = np.zeros((1, int(np.max(periods, initial=0)) + 1))
+        np.add.at(chances[0], periods, read_array("lead_time", list(value.values())))
+    elif isinstance(value, str) or value is None or np.ndim(value) < 2:
+        return _read("lead_time", value)
+    chances = np.asarray(chances, dtype=np.float64)
+    wrong = ~(chances >= 0) | (np.abs(chances.sum(axis=1, keepdims=True) - 1.0) > 1e-6)
+    if chances.ndim != 2 or chances.shape[1] > MAX_PERIODS + 1 or wrong.any():
+        raise InvalidInput(
+            "lead_time must have chances from 0 to 1 that add up to 1, such as {3: 0.6, 4: 0.4}, "
+            f"got {value!r:.60}."
+        )
+    return chances
 
 
 def _read(name: str, value: PerSeries) -> Any:
@@ -340,6 +409,11 @@ class Shelves:
         """Units on the shelves."""
         return np.asarray(self.stock.sum(axis=-1))
 
+    @property
+    def short(self) -> Array:
+        """Units that were missing in the last period; backorders count in each that they wait."""
+        return self.unmet if self._lost else self.owed
+
     def deliver(self, units: Array) -> None:
         """Put fresh units on the shelves, after what is owed was served."""
         if not self._lost:
@@ -382,5 +456,4 @@ class Shelves:
         holding, shortage, waste = (
             self.rules.rows(name, n_series)[axes] for name in ("holding", "shortage", "waste")
         )
-        short = self.unmet if self._lost else self.owed
-        return np.asarray(holding * self.left + shortage * short + waste * self.spoiled)
+        return np.asarray(holding * self.left + shortage * self.short + waste * self.spoiled)

@@ -633,6 +633,39 @@ class DemandForecast:
         found = [each.expected(history, *where, rows) for each in self.members_]
         return np.asarray(np.mean(found, axis=0).reshape(now.n_series, self.n_periods))
 
+    def stocks_that_last(self) -> tuple[float, int, int] | None:
+        """Compare chances that stocks do not last with how many did not, by errors at other times.
+
+        Quarters of the periods held out take turns: two say how demand spreads in the other two.
+
+        Returns
+        -------
+        tuple of float, int and int, or None
+            How many stocks were expected not to last until the horizon, how many did not, and of
+            how many; None where too little was held out.
+        """
+        if self._held_out is None:
+            return None
+        expected, came = self._held_out
+        n_series, n_origins, _ = expected.shape
+        turn = 4 * np.arange(n_origins) // n_origins % 2
+        every = max(1, n_series * n_origins // 20_000)
+        promised, seen, count = 0.0, 0, 0
+        for origin in range(0, n_origins if n_origins >= 8 else 0, every):
+            if origin == 0 or turn[origin] != turn[origin - every]:
+                other = turn != turn[origin]
+                spread = DemandDistribution.fit(
+                    expected[:, other], came[:, other], counted=self.training_.panel.counted
+                )
+            known = ~np.isnan(came[:, origin]).any(axis=1)
+            asked = spread.draw(expected[:, origin], 200, seed=origin).sum(axis=2)[known]
+            for level in (0.7, 0.8, 0.9):  # other paths than those that it is the quantile of
+                stock = np.quantile(asked[:, ::2], level, axis=1, method="inverted_cdf")
+                promised += float((asked[:, 1::2] > stock[:, None]).mean(axis=1).sum())
+                seen += int((came[known, origin].sum(axis=1) > stock).sum())
+                count += stock.size
+        return (promised, seen, count) if count else None
+
     def reached(self, level: float) -> float | None:
         """Share of periods held out whose demand an order at a service level would have met.
 

@@ -138,6 +138,9 @@ class OrderPlan(BaseEstimator):
         With `supply`: what is there and on its way.
     replenishment_ : Replenishment
         With `supply`: orders, and the stock that they lead to.
+    checked_ : tuple of float or None
+        With `supply`: how many stocks were expected to run out on periods held out, how many did,
+        and of how many; None where the past is too short.
 
     Examples
     --------
@@ -265,6 +268,7 @@ class OrderPlan(BaseEstimator):
         *,
         future: Any = None,
         on_order: Any = None,
+        deliveries: Any = None,
         log: DecisionLog | None = None,
         hours: HourlyDemand | None = None,
         force: bool = False,
@@ -284,6 +288,10 @@ class OrderPlan(BaseEstimator):
             With `supply`, what is on its way: the columns of the series, the date of arrival
             (called as dates are in the table, or ``arrives``), and units (one column of numbers,
             or ``order``). A table that `orders` gave before is such a table.
+        deliveries : table, optional
+            With `supply`, past deliveries, of which lead times are learned for each series: the
+            columns of the series, and the dates ``ordered`` and ``received``, from which on it
+            could be sold; ``units`` are weights.
         log : DecisionLog, optional
             What was suggested, decided and delivered before. Days of which it says what was there
             to sell are known to have sold out or not, where no column of the table tells. With
@@ -307,12 +315,20 @@ class OrderPlan(BaseEstimator):
         """
         if on_order is not None and self.supply is None:
             raise InvalidInput("on_order must be given with supply only: what arrives then lasts.")
+        if deliveries is not None and (self.supply is None or np.any(self.supply.lead_time != 0)):
+            raise InvalidInput(
+                "deliveries must be given with supply and without a lead_time: they tell it."
+            )
         tell: Step = progress if progress is not None else silent
-        rows, ahead = self._open(table, future, log, hours, force, tell)
+        rows, ahead, leads = self._open(table, future, log, hours, force, tell, deliveries)
         with one_blas_thread():  # the same sums on every machine
             if self.supply is not None:
                 last = replenishment.last_rows(rows, self.schema_, self.panel_)
-                self.rules_ = replenishment.rules_of(self.supply, last, self.schema_)
+                self.rules_ = replenishment.rules_of(self.supply, last, self.schema_, leads)
+                if leads is not None:
+                    chances = leads.of_series(self.panel_, self.schema_)
+                    self.rules_ = self.rules_.replace(lead_time=chances)
+                    self.notes_ += (leads.in_words(self.rules_, self._unit),)
                 self.state_, said = replenishment.read_state(
                     rows, self.schema_, self.panel_, self.rules_, on_order, log
                 )
@@ -372,8 +388,18 @@ class OrderPlan(BaseEstimator):
         hours: HourlyDemand | None,
         force: bool,
         tell: Step,
-    ) -> tuple[polars.DataFrame, int]:
-        """Read the table, and ask what is known of each day; give its rows, and how far to see."""
+        deliveries: Any = None,
+    ) -> tuple[polars.DataFrame, int, replenishment.LeadTimes | None]:
+        """Read the table, and ask what is known of each day.
+
+        Returns
+        -------
+        rows : polars.DataFrame
+        ahead : int
+            How many coming periods matter.
+        leads : LeadTimes or None
+            With `supply`, where lead times vary.
+        """
         self.cost_ = self.check()
         tell(0, 5, "reading the table")
         sales = self.read(table, future)
@@ -383,10 +409,11 @@ class OrderPlan(BaseEstimator):
             refuse_senseless(sales)
         if log is not None:
             log.check(self.schema_.series)
-        ahead = self.lead_time + self.horizon
+        ahead, leads = self.lead_time + self.horizon, None
         if self.supply is not None:
+            leads = replenishment.LeadTimes.read(self.supply, rows, self.schema_, deliveries)
             last = replenishment.last_rows(rows, self.schema_)
-            rules = replenishment.rules_of(self.supply, last, self.schema_)
+            rules = replenishment.rules_of(self.supply, last, self.schema_, leads)
             ahead = rules.periods(last.height, MAX_REVIEWS if np.any(rules.fixed) else 1)
         self.panel_, notes = read_panel(
             self.with_flags(rows), self.schema_, coming=future, n_coming=ahead, force=force
@@ -419,7 +446,7 @@ class OrderPlan(BaseEstimator):
         self._kind = "polars" if isinstance(table, SalesTable) else kind_of(table)
         self._memo: dict[Any, Any] = {}
         self.overrides_: Overrides | None = None
-        return rows, ahead
+        return rows, ahead, leads
 
     def _evaluate_overrides(self, log: DecisionLog, rows: polars.DataFrame) -> None:
         demand = self.demand_
@@ -520,7 +547,9 @@ class OrderPlan(BaseEstimator):
             - ``order_up_to``: what is there and on its way once the order is placed;
             - ``runs_empty``: first period in which demand is more likely than not to exceed what
               is there, if no other order follows; empty where there is none;
-            - ``chance_of_running_out`` in the periods that the order is for.
+            - ``chance_of_running_out`` before the next order arrives, that is within lead time and
+              review, and ``expected_shortage``: units that are expected to be missing until then;
+            - ``expected_loss``, where costs are given: what these cost.
         """
         check_is_fitted(self, "n_rows_")
         return like_table(self.order_table_, self._kind)
@@ -998,7 +1027,9 @@ class OrderPlan(BaseEstimator):
     def _refill(self, ahead: int, tell: Step) -> None:
         """Learn what demand to expect, draw paths of it, and order."""
         panel = self.panel_
-        self._keep(self._forecast(ahead).fit(panel, progress=tell))
+        forecast = self._forecast(ahead).fit(panel, progress=tell)
+        self._keep(forecast)
+        self.checked_: tuple[float, int, int] | None = forecast.stocks_that_last()
         expected = self.expected_
         covers = self.rules_.whole("lead_time", panel.n_series) + self.rules_.whole(
             "review", panel.n_series
@@ -1051,10 +1082,14 @@ class OrderPlan(BaseEstimator):
         """What `orders` gives."""
         if self.supply is None:
             return self._orders
-        expected = self.expected_
         return self._keyed(
             replenishment.order_table(
-                self.replenishment_, self.panel_, self.rules_, self.state_, expected
+                self.replenishment_,
+                self.panel_,
+                self.rules_,
+                self.state_,
+                self.expected_,
+                money=self.costs_are_money,
             )
         )
 
@@ -1064,12 +1099,36 @@ class OrderPlan(BaseEstimator):
         orders = self.order_table_
         total, ordered = float(orders["order"].sum()), int((orders["order"] > 0).sum())
         said = [f"{total:,.0f} units for {ordered:,} of {orders.height:,} series."]
-        soon = int(orders["runs_empty"].is_not_null().sum())
-        if soon:
+        said.append(f"{self.risk_in_words(orders)}.")
+        said.append(self.choice_.why)
+        if self.checked_ is not None:
+            promised, seen, count = self.checked_
             ahead, unit = self.expected_.shape[1], self._unit
-            within = f"within {ahead} {unit}" if ahead > 1 else f"in the next {unit[:-1]}"
             said.append(
-                f"{soon:,} series {'is' if soon == 1 else 'are'} likely to run empty {within} if "
-                "no other order follows."
+                f"Checked on the last {unit}, which it had not seen: of {count:,} stocks "
+                f"{promised:,.0f} were expected to last less than "
+                f"{f'{ahead} {unit}' if ahead > 1 else f'the {unit[:-1]}'}, and {seen:,} did."
             )
-        return " ".join([*said, self.choice_.why])
+        return " ".join(said)
+
+    def risk_in_words(self, orders: polars.DataFrame) -> str:
+        """Say how many series are expected to run out by when, and what that costs."""
+        count = float(orders["chance_of_running_out"].sum())
+        said = f"About {count:,.0f}" if count >= 0.5 else "Hardly any"
+        said += f" of {orders.height:,} series {'is' if 0.5 <= count < 1.5 else 'are'} expected to"
+        short = float(orders["expected_shortage"].sum())
+        said += f" run out {self.until_next}: {short:,.4g} units short"
+        if self.costs_are_money:
+            said += f", which costs {float(orders['expected_loss'].sum()):,.4g}"
+        return said
+
+    @property
+    def until_next(self) -> str:
+        """Periods that orders cover, in words."""
+        rules, unit = self.rules_, self._unit
+        alike = all(np.ptp(getattr(rules, name)) == 0 for name in ("lead_time", "review"))
+        if rules.varies or not alike:
+            return "before the next order can arrive"
+        periods = int(np.max(rules.lead_time) + np.max(rules.review))
+        within = f"within {periods} {unit}" if periods > 1 else f"in the next {unit[:-1]}"
+        return f"{within}, before the next order can arrive"

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from unmet.arrays import Array
 from unmet.errors import InvalidInput
 from unmet.inventory import StockState, SupplyRules
-from unmet.inventory.orders import Replenishment
+from unmet.inventory.orders import Replenishment, next_late
 from unmet.inventory.rules import Shelves
 from unmet.planning.decision_log import DecisionLog, Overrides
-from unmet.tables.dates import date_form, read_dates
+from unmet.tables.dates import date_form, period_place, read_dates
 from unmet.tables.encoding import as_categories
 from unmet.tables.panel import Panel, Places
 from unmet.tables.reading import as_polars, numbers, require_columns
@@ -37,6 +37,8 @@ ORDER_COLUMNS = (
     "order_up_to",
     "runs_empty",
     "chance_of_running_out",
+    "expected_shortage",
+    "expected_loss",
 )
 """Columns of the table of orders, after those of the series."""
 OTHER_COLUMNS = ("reorder_point", "minimum", "lot", "low", "middle", "high")
@@ -110,12 +112,122 @@ def _called(last: polars.DataFrame, schema: Schema, place: int) -> str:
     return f" for {', '.join(words)}" if words else ""
 
 
-def rules_of(supply: SupplyRules, last: polars.DataFrame, schema: Schema) -> SupplyRules:
+def rules_of(
+    supply: SupplyRules, last: polars.DataFrame, schema: Schema, leads: LeadTimes | None = None
+) -> SupplyRules:
     """Give the rules with the numbers that columns have in the last row of each series."""
-    named = supply.columns.items()
-    return supply.replace(
-        **{name: numbers_of(last, column, name, schema) for name, column in named}
-    )
+    found = {
+        name: numbers_of(last, column, name, schema)
+        for name, column in supply.columns.items()
+        if name != "lead_time" or leads is None
+    }
+    return supply.replace(**found, **({} if leads is None else {"lead_time": leads.pooled}))
+
+
+class LeadTimes:
+    """Lead times that were seen, by rows of a table that has the series.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+    periods, weight : ndarray of shape (n_rows,)
+    unused : int
+        Rows that do not tell.
+    """
+
+    def __init__(self, table: polars.DataFrame, periods: Array, weight: Array, unused: int) -> None:
+        SupplyRules(periods)  # whole periods, no longer than any lead time may be
+        self.table, self.periods, self.unused = table, periods.astype(np.intp), unused
+        self.weight = weight / weight.mean()
+        self.pooled = np.bincount(self.periods, self.weight)[None] / self.weight.sum()
+
+    @classmethod
+    def read(
+        cls, supply: SupplyRules, rows: polars.DataFrame, schema: Schema, deliveries: Any
+    ) -> LeadTimes | None:
+        """Read deliveries, or a column that varies within a series; None where nothing varies."""
+        if deliveries is not None:
+            return cls._delivered(as_polars(deliveries), rows, schema)
+        column = supply.columns.get("lead_time")
+        if column is None or column not in rows.columns:
+            return None
+        values = numbers(rows, column, "lead_time")
+        known = ~np.isnan(values)
+        table, values = rows.filter(known), values[known]
+        keys = table.select(schema.series)
+        if keys.with_columns(lead=values).n_unique() <= (keys.n_unique() if keys.width else 1):
+            return None
+        return cls(table, values, np.ones(values.size), int((~known).sum()))
+
+    @classmethod
+    def _delivered(
+        cls, table: polars.DataFrame, rows: polars.DataFrame, schema: Schema
+    ) -> LeadTimes:
+        names, n_rows = [*schema.series, "ordered", "received"], table.height
+        absent = [name for name in names if name not in table.columns]
+        if absent:
+            raise InvalidInput(
+                f"deliveries must have the columns {', '.join(names)}, got no {absent[0]!r}."
+            )
+        table, weight = table.drop_nulls(["ordered", "received"]), np.ones(0)
+        if "units" in table.columns:
+            weight = numbers(table, "units", "units")
+            table, weight = table.filter(weight > 0), weight[weight > 0]
+        rule = "deliveries must be received after they were ordered"
+        if not table.height:
+            raise InvalidInput(f"{rule}, got no row with both dates.")
+        form = date_form(rows, schema.date)
+        ordered, received = (read_dates(table, name, form) for name in ("ordered", "received"))
+        early = (received < ordered).to_numpy()
+        if early.any():
+            at = int(early.argmax())
+            raise InvalidInput(f"{rule}, got {received[at]} for {ordered[at]}.")
+        first, period = read_dates(rows, schema.date).min(), str(schema.period)
+        sent, there = (period_place(first, period, each.to_numpy()) for each in (ordered, received))
+        periods = np.maximum(there - sent - 1, 0).astype(np.float64)  # the next day: no wait
+        weight = weight if weight.size else np.ones(periods.size)
+        return cls(table, periods, weight, n_rows - table.height)
+
+    def of_series(self, panel: Panel, schema: Schema) -> Array:
+        """Chances of 0, 1, … periods of each series, shrunk to the pooled ones.
+
+        The weight of the pooled ones is that of so many deliveries as the variance within series
+        is of that between them, so that suppliers that differ are told apart by few deliveries.
+        """
+        series = panel.places(self.table, schema.series)
+        own = series >= 0
+        self.unused += int((~own).sum())
+        found = np.zeros((panel.n_series, self.pooled.size))
+        np.add.at(found, (series[own], self.periods[own]), self.weight[own])
+        count, ahead = found.sum(axis=1), np.arange(self.pooled.size)
+        mean = found @ ahead / np.maximum(count, 1e-12)
+        total, n_seen = float(count.sum()), int((count > 0).sum())
+        strength = 1e-9
+        if n_seen > 1:
+            off = float(count @ (mean - found.sum(axis=0) @ ahead / total) ** 2) / (n_seen - 1)
+            within = float((found * (ahead - mean[:, None]) ** 2).sum()) / max(total - n_seen, 1.0)
+            typical = (total - float(count @ count) / total) / (n_seen - 1)
+            between = max((off - within) / max(typical, 1e-12), 1e-3 * within)
+            strength = max(within / max(between, 1e-12), 1e-9)
+        return np.asarray((found + strength * self.pooled) / (count + strength)[:, None])
+
+    def in_words(self, rules: SupplyRules, unit: str) -> str:
+        """Say how lead times vary."""
+        said = f"Lead times vary: {lead_in_words(rules, unit)}; orders cover that."
+        if self.unused:
+            rows = "row does" if self.unused == 1 else "rows do"
+            said += (
+                f" {self.unused:,} {rows} not tell them, for want of a date, of units or of a "
+                "series that the table has."
+            )
+        return said
+
+
+def lead_in_words(rules: SupplyRules, unit: str) -> str:
+    """Say from where to where lead times vary, and their mean."""
+    chances = np.mean(rules.lead_time, axis=0)
+    seen = np.flatnonzero(chances > 0)
+    return f"{seen.min()} to {seen.max()} {unit}, {seen @ chances[seen]:.3g} in the mean"
 
 
 def places(table: polars.DataFrame, schema: Schema, panel: Panel, name: str) -> Places:
@@ -270,19 +382,25 @@ def evaluate_overrides(
 
 
 def order_table(
-    found: Replenishment, panel: Panel, rules: SupplyRules, state: StockState, expected: Array
+    found: Replenishment,
+    panel: Panel,
+    rules: SupplyRules,
+    state: StockState,
+    expected: Array,
+    *,
+    money: bool,
 ) -> polars.DataFrame:
     """Columns of the table of orders, a row for each series of the panel."""
     import polars as pl
 
     n_series = panel.n_series
-    lead, review = rules.whole("lead_time", n_series), rules.whole("review", n_series)
-    ahead = np.arange(expected.shape[1])
-    covered = ahead < (lead + review)[:, None]
-    served = covered & (ahead >= lead[:, None])
+    lead = rules.whole("lead_time", n_series)
+    covered = next_late(rules, *expected.shape)
     empty = found.projection.runs_empty()
+    chance, short = found.projection.until_next(rules)
     dates = pl.Series(panel.date(panel.n_days + np.maximum(empty, 0))).cast(pl.Date)
     whole = bool((found.order == np.round(found.order)).all())
+    loss = {"expected_loss": np.round(rules.rows("shortage", n_series) * short, 2)}
     return pl.DataFrame(
         {
             "order": pl.Series(found.order).cast(pl.Int64 if whole else pl.Float64).round(4),
@@ -292,8 +410,8 @@ def order_table(
             "expected_demand": np.round((expected * covered).sum(axis=1), 2),
             "order_up_to": np.round(state.position + found.order, 4),
             "runs_empty": dates.set(pl.Series(empty < 0), None),
-            "chance_of_running_out": np.round(
-                np.where(served, found.projection.empty, 0.0).max(axis=1), 3
-            ),
+            "chance_of_running_out": np.round(chance, 3),
+            "expected_shortage": np.round(short, 2),
+            **(loss if money else {}),
         }
     )

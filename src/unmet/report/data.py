@@ -16,6 +16,7 @@ from unmet.planning.candidates import labels_of
 from unmet.planning.decision_models import candidates
 from unmet.planning.decision_report import ITEM_MARK, Comparison, history_table
 from unmet.planning.plan_options import cost_options
+from unmet.planning.replenishment import lead_in_words
 from unmet.report.sentences import amount, answer, day_label
 from unmet.report.tables import MAX_ITEMS
 from unmet.tables.panel import Places
@@ -370,7 +371,9 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
         "inputs": {
             **_order_inputs(plan),
             **({"column: on hand": plan.schema_.on_hand} if plan.schema_.on_hand else {}),
-            "lead time": _said(supply.lead_time, unit),
+            "lead time": lead_in_words(plan.rules_, f"{unit}s")
+            if plan.rules_.varies
+            else _said(supply.lead_time, unit),
             "review": f"every {_said(supply.review, unit)}",
             "unmet demand": f"is {supply.unmet}",
             **({} if supply.lasting else {"shelf life": _said(supply.shelf_life, unit)}),
@@ -379,22 +382,17 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
         },
         "history": histories(plan, np.sort(places[:most]), _MAX_DAYS if few else 45),
         "ahead": _ahead(plan, shown.head(most), places[:most]),
-        "n_periods": plan.expected_.shape[1],
+        "until_next": plan.until_next,
         "choice": plan.choice_,
         "aim": aim,
     }
 
 
 def urgent_first(orders: polars.DataFrame) -> polars.DataFrame:
-    """Sort orders of replenishment: what runs empty first, then what is likely to run out."""
-    return orders.sort(
-        "runs_empty",
-        "chance_of_running_out",
-        "order",
-        descending=[False, True, True],
-        nulls_last=True,
-        maintain_order=True,
-    )
+    """Sort orders of replenishment: first what is expected to lose most."""
+    loss = "expected_loss" if "expected_loss" in orders.columns else "expected_shortage"
+    by = [loss, "chance_of_running_out", "order"]
+    return orders.sort(by, descending=True, maintain_order=True)
 
 
 def _said(value: object, unit: str) -> str:

@@ -538,12 +538,20 @@ def _replenishment(data: Mapping[str, Any]) -> dict[str, Any]:
         ("expected demand", [number(each, 4) for each in rows["expected_demand"]], True),
         ("runs empty", dates("runs_empty"), False),
         ("chance of running out", [percent(each) for each in rows["chance_of_running_out"]], True),
+        ("expected shortage", [number(each, 3) for each in rows["expected_shortage"]], True),
     ]
+    short = number(data["decisions"]["expected_shortage"].sum(), 3)
+    foot = ["", "", short]
+    if "expected_loss" in rows.columns:
+        total = data["decisions"]["expected_loss"].sum()
+        losses = [money(each, data["currency"]) for each in (*rows["expected_loss"], total)]
+        columns.append(("expected loss", losses[:-1], True))
+        foot.append(losses[-1])
     caption = "orders, the most urgent first"
     if count > rows.height:
         caption += f": {rows.height:,} of {count:,} series"
     order, *others = totals.values()
-    foot = ["total of all", order, "", *others, "", ""]
+    foot = ["total of all", order, "", *others, *foot]
     finding = f"Drawn is how far each way missed demand on {unit}s held out."
     few = len(data["ahead"]) <= 25
     items, _ = tables.items_of(None, data["history"], labels, when=None)
@@ -593,15 +601,13 @@ def _stock_totals(data: Mapping[str, Any]) -> dict[str, str]:
 
 def replenishment_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Give the key figures of the orders: name, value and what it means."""
-    unit, rows, totals = data["unit"], data["decisions"], _stock_totals(data)
+    rows, totals = data["decisions"], _stock_totals(data)
     ordered = (rows["order"] > 0).sum()
-    empty = rows["runs_empty"].is_not_null().sum()
-    ahead, count = data["n_periods"], rows.height
-    within = f"within {ahead} {unit}s" if ahead > 1 else f"the next {unit}"
-    more = f"series, {within}, if no other order follows"
+    empty, count = rows["chance_of_running_out"].sum(), rows.height
+    more = f"series, {data['until_next']}"
     return [
         ("to order in all", totals["order"], f"for {ordered:,} of {count:,} series"),
-        ("likely to run empty", f"{empty:,} of {count:,}", more),
+        ("expected to run out", f"{empty:,.0f} of {count:,}", more),
         ("there now", totals["on_hand"], f"and {totals['on_order']} on their way"),
         ("expected demand", totals["expected_demand"], "until the next orders arrive"),
     ]

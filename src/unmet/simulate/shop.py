@@ -269,7 +269,7 @@ def run_shop(
     }
     if step not in (1, 7):
         raise InvalidInput(f"step must be 1 for days or 7 for weeks, got {step!r}.")
-    lead = rules.whole("lead_time", n_series)
+    lead = rules.leads(n_series, n_run)  # of the order of each period, where they vary
     review = rules.whole("review", n_series)
     waits = rules.unmet == "backordered"
 
@@ -281,7 +281,8 @@ def run_shop(
         "history_stock", ample if history_stock is None else history_stock, ample.shape
     )
     sales[:, :, :n_before] = np.minimum(truth[:, :n_before], before)
-    begun = _start(sales[0, :, :n_before], lead) if state is None else state
+    usual = rules.whole("lead_time", n_series)
+    begun = _start(sales[0, :, :n_before], usual) if state is None else state
     begun.check(rules, n_series)
 
     shelves = Shelves(np.repeat(begun.on_hand[:, None], n_policies, axis=1), rules)
@@ -317,7 +318,7 @@ def run_shop(
                 there = StockState(shelves.on_hand[:, number], coming[:, number].copy())
                 wanted = _shaped(f"orders of {name!r}", policy.order(seen, there), (n_series,))
                 orders[:, number] = np.where(asked, _orderable(wanted, rules), 0.0)
-        coming[rows, :, lead] += orders
+        coming[rows, :, lead[:, period]] += orders
         shelves.deliver(coming[:, :, 0])
         coming = np.concatenate([coming[:, :, 1:], np.zeros_like(coming[:, :, :1])], axis=2)
         there_now = shelves.stock.sum(axis=-1)
