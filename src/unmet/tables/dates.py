@@ -345,10 +345,11 @@ def find_period(dates: polars.Series, name: str) -> str:
     share = days.size / (int(period_place(days[0], found, days[-1:])[0]) + 1)
     if share < 1 / 3:
         larger = "month" if found == "week" else "week"
+        far = f"correct such dates as {days[int(apart.argmax()) + 1]}, or "
+        wrong = far if 2 * apart.max() > apart.sum() else ""
         raise InvalidInput(
             f"date must be {found}s of which most have rows, got rows on {share:.0%} of them in "
-            f"column {name!r}, and none for long before {days[int(apart.argmax()) + 1]}: correct a "
-            f"wrong date, or add up what belongs to the same {larger} (period='{larger}')."
+            f"column {name!r}: {wrong}add up what belongs to the same {larger} (period='{larger}')."
         )
     return found
 

@@ -76,10 +76,11 @@ _KINDS = _words(
     "marke hersteller stadt"
 )
 _IDS = _words("id ids code nr no number key name series unique_id")
-RECEIPT = _words(
-    "receipt receipt_id basket transaction invoice ticket order_id order_no order_number order bon "
-    "beleg kassenbon rechnung row line zeile pos position index"
+TICKET = _words(
+    "receipt receipt_id basket transaction invoice ticket order_id order_no order_number bon beleg "
+    "kassenbon rechnung"
 )
+RECEIPT = (*TICKET, *_words("order row line zeile pos position index"))
 """Names of receipts and lines: numbers that never come again."""
 _NOT_SERIES = (
     *RECEIPT,
@@ -286,10 +287,11 @@ def infer_schema(
                 )
             series = line_columns(table, free, dates, price)
             why["series"] = "items and places; rows of the same day are added up"
-            if why["sales"] == "its content" and float(table[sales].quantile(0.9) or 0.0) > 20:
+            units = table[str(sales)]
+            if why["sales"] == "its content" and float(units.quantile(0.9) or 0.0) > 20:
                 raise InvalidInput(
-                    f"sales must be the units of each line, got {sales!r} "
-                    f"({_some_values(table[sales])}), of which no name says so: name it (sales=)."
+                    f"sales must be the units of each line, got {sales!r} ({_some_values(units)}), "
+                    "of which no name says so: name it (sales=)."
                 )
     used = {date, sold_out, sales, stock, price, given.on_hand, *series}
     others = [name for name in table.columns if name not in used]
