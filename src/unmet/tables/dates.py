@@ -31,7 +31,7 @@ _FORMATS = (
     *("%b %d, %Y", "%b %d %Y", "%Y-%b-%d", "%b-%d-%Y", "%b-%d-%y"),
 )
 _OF_MONTHS = (
-    *("%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%m-%Y", "%Y%m", "%YM%m"),
+    *("%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%m-%Y", "%m/%y", "%Y%m", "%YM%m"),
     *("%b-%y", "%b %y", "%b-%Y", "%b %Y", "%b/%Y", "%b%y", "%b%Y", "%y-%b", "%Y-%b", "%Y %b"),
 )
 _WEEKS = "%G-W%V-%u"
@@ -40,7 +40,8 @@ _WEEK_FIRST = r"(?i)^(?:W|KW|CW|Week|Woche|Semaine|S)[ .]?(\d{1,2})[-/., ]+(\d{4
 _QUARTERS = "%Y-Q"
 _QUARTER = r"(?i)^(\d{4})[- ]?Q([1-4])$"
 _QUARTER_FIRST = r"(?i)^Q([1-4])[-/ ]*(\d{4})$"
-_CLOCK = r"[T ,]+\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?([AaPp]\.?[Mm]\.?)?\s?(Z|[+-]\d{2}:?\d{2})?$"
+_ZONE = r"(Z|[+-]\d{2}:?\d{2}|[A-Z]{3,4})"
+_CLOCK = rf"[T ,]+\d{{1,2}}:\d{{2}}(:\d{{2}}([.,]\d+)?)?\s?([AaPp]\.?[Mm]\.?)?\s?{_ZONE}?$"
 _LETTERS = "[a-zäöüéèû]*"
 _WEEKDAY = (
     r"(?i)^(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*|die(?:nstag)?|mit(?:twoch)?|don(?:nerstag)?"
