@@ -226,7 +226,7 @@ _options: dict[str, str] = {}
 _ALIASES = {"random_state": "seed", "n_splits": "folds", "lot": "step", "time": "date"}
 _PARAMETER = re.compile(
     r"columns\['(?P<column>\w+)'\]|\b(?P<given>\w+)=(?P<value>'[^']*'|[\w.]*\w)?"
-    r"|(?<!')\b(?P<name>\w+_\w+)\b(?!')"
+    r"|(?<!')\b(?P<name>\w+_\w+)\b(?!')"  # in quotes it is the name of a column
     r"|(?:(?<=^)|(?<=\. ))(?P<first>\w+)(?= (?:and \w+ )?(?:must|needs|is) )"
 )
 

@@ -31,7 +31,7 @@ _FORMATS = (
     *("%b %d, %Y", "%b %d %Y", "%Y-%b-%d", "%b-%d-%Y", "%b-%d-%y"),
 )
 _OF_MONTHS = (
-    *("%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%m-%Y", "%Y%m", "%YM%m"),
+    *("%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%m-%Y", "%m/%y", "%Y%m", "%YM%m"),
     *("%b-%y", "%b %y", "%b-%Y", "%b %Y", "%b/%Y", "%b%y", "%b%Y", "%y-%b", "%Y-%b", "%Y %b"),
 )
 _WEEKS = "%G-W%V-%u"
@@ -40,7 +40,8 @@ _WEEK_FIRST = r"(?i)^(?:W|KW|CW|Week|Woche|Semaine|S)[ .]?(\d{1,2})[-/., ]+(\d{4
 _QUARTERS = "%Y-Q"
 _QUARTER = r"(?i)^(\d{4})[- ]?Q([1-4])$"
 _QUARTER_FIRST = r"(?i)^Q([1-4])[-/ ]*(\d{4})$"
-_CLOCK = r"[T ,]+\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?([AaPp]\.?[Mm]\.?)?\s?(Z|[+-]\d{2}:?\d{2})?$"
+_ZONE = r"(Z|[+-]\d{2}:?\d{2}|[A-Z]{3,4})"
+_CLOCK = rf"[T ,]+\d{{1,2}}:\d{{2}}(:\d{{2}}([.,]\d+)?)?\s?([AaPp]\.?[Mm]\.?)?\s?{_ZONE}?$"
 _LETTERS = "[a-zäöüéèû]*"
 _WEEKDAY = (
     r"(?i)^(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*|die(?:nstag)?|mit(?:twoch)?|don(?:nerstag)?"
@@ -345,10 +346,11 @@ def find_period(dates: polars.Series, name: str) -> str:
     share = days.size / (int(period_place(days[0], found, days[-1:])[0]) + 1)
     if share < 1 / 3:
         larger = "month" if found == "week" else "week"
+        far = f"correct such dates as {days[int(apart.argmax()) + 1]}, or "
+        wrong = far if 2 * apart.max() > apart.sum() else ""
         raise InvalidInput(
             f"date must be {found}s of which most have rows, got rows on {share:.0%} of them in "
-            f"column {name!r}, and none for long before {days[int(apart.argmax()) + 1]}: correct a "
-            f"wrong date, or add up what belongs to the same {larger} (period='{larger}')."
+            f"column {name!r}: {wrong}add up what belongs to the same {larger} (period='{larger}')."
         )
     return found
 

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice, zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,11 +101,8 @@ def read_text(
     dialect, names, said = _sniff(file, decoded[: 1 << 16], name)
     notes += said
     notes += above_header(dialect.title_lines, file.name)
-    stream = io.StringIO(decoded, newline="")
-    for _ in range(dialect.title_lines):
-        stream.readline()
     cells = pl.read_csv(
-        stream.read().encode(),
+        decoded.split("\n", dialect.title_lines)[-1].encode(),
         separator=dialect.separator,
         infer_schema_length=0,
         null_values=list(MISSING),
@@ -236,11 +233,13 @@ def distinct_names(
             "each observation, so days or items are rows, not columns."
         )
     names = [name.strip() for name in header]
-    groups = list(accumulate((cell.strip() for cell in above), lambda old, new: new or old))
+    groups = [cell.strip() for cell in above[: len(names)]]
+    for place in range(1, len(groups)):
+        groups[place] = groups[place] or groups[place - 1]
     counts = Counter(names)
     whole = [
         f"{group} {name}".strip() if name and counts[name] > 1 else name
-        for name, group in zip_longest(names, groups[: len(names)], fillvalue="")
+        for name, group in zip_longest(names, groups, fillvalue="")
     ]
     counts = Counter()
     made = []

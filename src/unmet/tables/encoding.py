@@ -155,7 +155,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 absent = int(np.isnan(numbers(given, name, "features")).sum())
                 if absent:
                     said.append(
-                        f"Column {name!r}: {_rows(absent)} without a number "
+                        f"Column {name!r}: {count_rows(absent)} without a number "
                         f"{'was' if absent == 1 else 'were'} given the median of training, "
                         f"{self.medians_[name]:g}."
                     )
@@ -288,7 +288,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         count = "counts" if strange.len() == 1 else "count"
         return [
             f"Column {name!r}: {shown}{more} {were} never seen in training; "
-            f"{_rows(strange.len())} {count} as none of the known values."
+            f"{count_rows(strange.len())} {count} as none of the known values."
         ]
 
 
@@ -327,5 +327,6 @@ def _dates_in(name: str) -> InvalidInput:
     )
 
 
-def _rows(count: int) -> str:
+def count_rows(count: int) -> str:
+    """Say how many rows, such as "1 row"."""
     return "1 row" if count == 1 else f"{count:,} rows"

@@ -122,10 +122,8 @@ def read_sales(
     found = replace(found, why={**found.why, **wide})
     n_rows = rows.height
     dates = read_dates(rows, found.date, found.date_format)
-    rows, said = _without_totals(rows.with_columns(dates.alias(found.date)), found)
-    notes += said
-    rows, said = _without_strays(rows, found.date)
-    notes += said
+    rows = _without_totals(rows.with_columns(dates.alias(found.date)), found, notes)
+    rows = _without_strays(rows, found.date, notes)
     sold = rows[found.sales]
     if sold.dtype.is_numeric() and 10 * (sold > 0).sum() < (sold < 0).sum():
         rows = rows.with_columns(-pl.col(found.sales))
@@ -204,8 +202,7 @@ def as_long(
         return _items_as_rows(rows, items), notes, {"series": f"{len(items)} columns"}
     wide: dict[str, str] = {}
     if given.date is None:
-        rows, said, wide = _melted(rows)
-        notes += said
+        rows, wide = _melted(rows, notes)
     dates = [given.date] if given.date else date_columns(rows, rows.columns)
     if not dates:
         rows, dates = _joined_dates(rows, notes)
@@ -258,7 +255,7 @@ _NUMBERED = re.compile(
 )
 
 
-def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str], dict[str, str]]:
+def _melted(rows: polars.DataFrame, notes: list[str]) -> tuple[polars.DataFrame, dict[str, str]]:
     """Turn columns of periods into rows; a table without such stays as it is."""
     import polars as pl
 
@@ -269,8 +266,8 @@ def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str], dict[s
     dated = date_columns(rows, rest)
     most = max(map(len, by_measure.values()), default=0)
     if most < 3 or (dated and (form == "numbered" or most < 6)):
-        return rows, [], {}
-    rows, notes = _ungrouped(rows, rest, list(next(iter(by_measure.values()))))
+        return rows, {}
+    rows = _ungrouped(rows, rest, list(next(iter(by_measure.values()))), notes)
     rest = [name for name in rows.columns if name not in columns]
     years = [name for name in named(rest, ("year", "jahr"), exactly=True) if form == "numbered"]
     index = [
@@ -316,16 +313,16 @@ def _melted(rows: polars.DataFrame) -> tuple[polars.DataFrame, list[str], dict[s
     if dropped:
         listed = ", ".join(dropped[:5]) + (" and others" if len(dropped) > 5 else "")
         notes.append(f"Columns of numbers beside those of {unit}s are not used: {listed}.")
-    told = f"{len(shown)} columns, {shown[0]} to {shown[-1]}"
+    which = f"{len(shown)} columns, {shown[0]} to {shown[-1]}"
     notes.append(
-        f"{told}, are {unit}s: each became a row of {date} and {' and '.join(by_measure)}."
+        f"{which}, are {unit}s: each became a row of {date} and {' and '.join(by_measure)}."
     )
-    return made.select(*index, date, *by_measure), notes, {"date": told}
+    return made.select(*index, date, *by_measure), {"date": which}
 
 
 def _ungrouped(
-    rows: polars.DataFrame, rest: list[str], periods: list[str]
-) -> tuple[polars.DataFrame, list[str]]:
+    rows: polars.DataFrame, rest: list[str], periods: list[str], notes: list[str]
+) -> polars.DataFrame:
     """Leave out the first row of each group, if it is the sum of the others and names the group.
 
     That is how a pivot table shows two fields in one column: a shop, and below it its items.
@@ -334,7 +331,7 @@ def _ungrouped(
 
     labels = [name for name in rest if rows[name].dtype == pl.String]
     if len(labels) != 1:
-        return rows, []
+        return rows
     bare = rows.filter(~rows[labels[0]].str.contains(TOTAL).fill_null(False))
     cells = bare.select(periods).fill_null(0).to_numpy().astype(np.float64)
     head = np.zeros(bare.height, dtype=np.bool_)
@@ -343,13 +340,14 @@ def _ungrouped(
         sums = np.cumsum(cells[place + 1 : place + 1000], axis=0)
         same = np.flatnonzero(np.isclose(sums, cells[place]).all(axis=1))
         if not same.size or not cells[place].any():
-            return rows, []
+            return rows
         head[place], place = True, place + int(same[0]) + 2
     if head.sum() < 2 or 3 * head.sum() > bare.height:  # or rows that are the same
-        return rows, []
+        return rows
     group = pl.when(pl.Series(head)).then(labels[0]).forward_fill().alias("group")
-    note = f"{head.sum()} rows of {labels[0]!r} are sums of those below them: they became 'group'."
-    return bare.with_columns(group).filter(~head), [note]
+    which = f"{head.sum()} rows of {labels[0]!r}"
+    notes.append(f"{which} are sums of those below them: they became 'group'.")
+    return bare.with_columns(group).filter(~head)
 
 
 def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date]], str]:
@@ -491,14 +489,13 @@ def _joined_dates(rows: polars.DataFrame, notes: list[str]) -> tuple[polars.Data
 # --- Rows that are sums of others.
 
 
-def _without_totals(rows: polars.DataFrame, schema: Schema) -> tuple[polars.DataFrame, list[str]]:
+def _without_totals(rows: polars.DataFrame, schema: Schema, notes: list[str]) -> polars.DataFrame:
     """Leave out series that are called total, and are about the sum of the others.
 
     A shop may have a brand of that name: then its sales are not those of all others.
     """
     import polars as pl
 
-    notes: list[str] = []
     for name in schema.series:
         if rows[name].dtype != pl.String:
             continue
@@ -525,12 +522,11 @@ def _without_totals(rows: polars.DataFrame, schema: Schema) -> tuple[polars.Data
         were = "1 row is a total" if count == 1 else f"{count:,} rows are totals"
         notes.append(f"{were} of the others and left out: {labels} in {name!r}.")
         rows = rows.filter(~called)
-    return rows, notes
+    return rows
 
 
-def _without_strays(rows: polars.DataFrame, date: str) -> tuple[polars.DataFrame, list[str]]:
+def _without_strays(rows: polars.DataFrame, date: str, notes: list[str]) -> polars.DataFrame:
     """Leave out dates more than two years off: a minority before, or one of twenty rows after."""
-    notes: list[str] = []
     for share, later in ((0.05, True), (0.5, False)):
         days = np.sort(rows[date].to_numpy())
         gap = int(np.flatnonzero(np.diff(days).astype(np.int64) > 730).max(initial=-1)) + 1
@@ -542,7 +538,7 @@ def _without_strays(rows: polars.DataFrame, date: str) -> tuple[polars.DataFrame
                 f"{count} dated {off[0]} to {off[-1]}, more than two years off all others, and "
                 "left out; correct such dates."
             )
-    return rows, notes
+    return rows
 
 
 # --- Several rows of a series and period.

@@ -27,6 +27,7 @@ from unmet.tables.reading import as_polars, finite, numbers, read_flags, require
 from unmet.tables.schema import (
     NAMES,
     OPPOSITE,
+    TICKET,
     Schema,
     date_columns,
     infer_schema,
@@ -473,7 +474,7 @@ def read_receipts(
     free = [name for name in frame.columns if name not in (when, day)]
     amount = quantity or next(iter(_amounts(frame, free)), None)
     free = [name for name in free if name != amount]
-    ticket = receipt or next(iter(named(free, _RECEIPT)), None)
+    ticket = receipt or next(iter(named(free, TICKET)), None)
     free = [name for name in free if name != ticket]
     notes: list[str] = []
     if keys is None:
@@ -519,10 +520,6 @@ _TIMES = (
     *("zeit", "zeitpunkt", "zeitstempel", "uhrzeit"),
 )
 _QUANTITY = ("quantity", "qty", "units", "menge", "anzahl", "count", "sale", *NAMES["sales"])
-_RECEIPT = (
-    *("receipt", "receipt_id", "basket", "transaction", "invoice", "ticket", "order_id"),
-    *("bon", "beleg", "kassenbon"),
-)
 
 
 def _begin(table: Any, name: str, columns: Sequence[str | None]) -> polars.DataFrame:

@@ -25,7 +25,7 @@ from unmet.tables.dates import (
     period_place,
     read_dates,
 )
-from unmet.tables.encoding import as_categories
+from unmet.tables.encoding import as_categories, count_rows
 from unmet.tables.reading import as_polars, numbers, read_flags
 from unmet.tables.schema import Schema
 from unmet.validation import OneOf
@@ -242,22 +242,21 @@ def read_panel(
         raise InvalidInput(f"sales must be finite, got inf in column {schema.sales!r}.")
     negative = int((sales < 0).sum())
     if negative:
-        notes.append(f"{_rows(negative)} with sales below 0 count as 0.")
+        notes.append(f"{count_rows(negative)} with sales below 0 count as 0.")
         sales = np.maximum(sales, 0.0)
     if np.isnan(sales).all():
         raise InvalidInput(f"sales must have numbers, got none in column {schema.sales!r}.")
     absent = int(np.isnan(sales).sum())
     if absent:
-        notes.append(f"{_rows(absent)} without a number in {schema.sales!r} count as unknown.")
+        notes.append(f"{count_rows(absent)} without a number in {schema.sales!r} count as unknown.")
 
     n_series = keys.height if keys.width else 1
     shape = (n_series, n_days)
     observed = np.full(shape, np.nan)
     observed[codes, day] = sales
     hidden = _hidden(table, schema, sales, notes)
-    told = None
-    if hidden is not None:
-        told = np.full(shape, np.nan)
+    told = None if hidden is None else np.full(shape, np.nan)
+    if told is not None:
         told[codes, day] = hidden
     observed, told = _fill_gaps(observed, told, schema.gaps, period, notes)
     if not force:
@@ -280,8 +279,8 @@ def read_panel(
     shut = closed[:, :n_days] & (observed == 0)
     if shut.any():
         notes.append(
-            f"{_rows(int(shut.sum()))} of closed days are not used: nothing is ever sold on such "
-            "days, so they have no orders."
+            f"{count_rows(int(shut.sum()))} of closed days are not used: nothing is ever sold on "
+            "such days, so they have no orders."
         )
         observed = np.where(shut, np.nan, observed)
         told = None if told is None else np.where(shut, np.nan, told)
@@ -352,7 +351,7 @@ def _number_series(
         if table[name].null_count():
             raise InvalidInput(
                 f"series must have a value in every row, got none in "
-                f"{_rows(table[name].null_count())} of column {name!r}."
+                f"{count_rows(table[name].null_count())} of column {name!r}."
             )
     hidden = [f"\0{name}" for name in names]
 
@@ -417,7 +416,7 @@ def _fill_gaps(
 
 
 def _without_mistyped(
-    values: Array, name: str, start: Any, keys: polars.DataFrame, notes: list[str]
+    values: Array, name: str, start: tuple[Any, str], keys: polars.DataFrame, notes: list[str]
 ) -> Array:
     """Take cells for unknown that are ten times all others of their series, but for 2% of them.
 
@@ -559,7 +558,7 @@ def _hidden(
         below = int((stock < sales).sum())
         if below:
             notes.append(
-                f"{_rows(below)} with stock below sales in {schema.stock!r} count as sold out."
+                f"{count_rows(below)} with stock below sales in {schema.stock!r} count as sold out."
             )
         found = np.where(np.isnan(stock), np.nan, (sales >= stock).astype(np.float64))
     if schema.sold_out is not None:
@@ -618,14 +617,9 @@ def _known(
             past, next_days = (numbers(pl.DataFrame([each]), name, "known_future") for each in both)
         else:
             text = [as_categories(each) for each in both]
-            values = pl.concat(text).unique().sort().to_list()
+            values = pl.concat(text).unique().sort()
             categories.append(name)
-            past, next_days = (
-                each.replace_strict(
-                    values, list(range(len(values))), return_dtype=pl.Float64
-                ).to_numpy()
-                for each in text
-            )
+            past, next_days = (_codes(each, values).astype(np.float64) for each in text)
         matrix = np.full(shape, np.nan)
         matrix[at[:2]] = past
         matrix[series, day] = next_days[row]
@@ -659,29 +653,31 @@ def _static(
     keys: polars.DataFrame,
 ) -> dict[str, NDArray[np.int64]]:
     """Categories of series as numbers, −1 where unknown: columns that never change, and parts."""
-    import polars as pl
-
     found: dict[str, NDArray[np.int64]] = {}
     if keys.height < 2:
         return found
     if len(schema.series) > 1:
         for name in schema.series:
             text = keys[f"\0{name}"]
-            found[name] = (text.rank("dense").to_numpy() - 1).astype(np.int64)
+            found[name] = _codes(text, text.unique().sort())
     for name in schema.static:
         text = as_categories(table[name])
-        values = text.unique().sort().to_list()
-        number = text.replace_strict(values, list(range(len(values))), return_dtype=pl.Int64)
+        values = text.unique().sort()
         own = np.full(keys.height, -1, dtype=np.int64)
-        own[at[0]] = number.to_numpy()
+        own[at[0]] = _codes(text, values)
         if later is not None and name in later.columns and set(schema.series) <= set(later.columns):
-            told = as_categories(later[name]).replace_strict(
-                values, list(range(len(values))), default=-1, return_dtype=pl.Int64
-            )
             row, series, _ = at[2]
-            own[series] = told.to_numpy()[row]
+            own[series] = _codes(as_categories(later[name]), values)[row]
         found[name] = own
     return found
+
+
+def _codes(text: polars.Series, values: polars.Series) -> NDArray[np.int64]:
+    """Places of text among values, −1 where it is none of them."""
+    import polars as pl
+
+    places = range(values.len())
+    return text.replace_strict(values, places, default=-1, return_dtype=pl.Int64).to_numpy()
 
 
 def _similar(observed: Array, static: Mapping[str, NDArray[np.int64]]) -> Places | None:
@@ -712,10 +708,6 @@ def _similar(observed: Array, static: Mapping[str, NDArray[np.int64]]) -> Places
 
 
 # --- Labels.
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _called(keys: polars.DataFrame, place: int) -> str:

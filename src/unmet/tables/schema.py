@@ -33,7 +33,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "sales units_sold unit_sales sold quantity_sold qty_sold sales_qty sales_quantity absatz "
         "verkauf verkauft verkäufe ventes vendu vendue ventas vendido quantity qty units menge "
         "quantite qte cantidad quantita quantidade aantal y observed demand nachfrage anzahl stück "
-        "consumption verbrauch volume amount cnt count"
+        "consumption verbrauch volume amount cnt count actual"
     ),
     "sold_out": _words(
         "sold_out soldout stockout stock_out out_of_stock oos censored ausverkauft in_stock instock"
@@ -76,10 +76,11 @@ _KINDS = _words(
     "marke hersteller stadt"
 )
 _IDS = _words("id ids code nr no number key name series unique_id")
-RECEIPT = _words(
-    "receipt receipt_id basket transaction invoice ticket order_id order_no order_number order bon "
-    "beleg kassenbon rechnung row line zeile pos position index"
+TICKET = _words(
+    "receipt receipt_id basket transaction invoice ticket order_id order_no order_number bon beleg "
+    "kassenbon rechnung"
 )
+RECEIPT = (*TICKET, *_words("order row line zeile pos position index"))
 """Names of receipts and lines: numbers that never come again."""
 _NOT_SERIES = (
     *RECEIPT,
@@ -90,7 +91,7 @@ _UNITS = _words(
     "quantity qty units units_sold quantity_sold qty_sold unit_sales menge anzahl stück absatz "
     "quantite qte cantidad quantita quantidade aantal"
 )
-_BACK = _words("return returned returns retouren refund refunded void voided cancelled waste lost")
+_BACK = _words("return returned returns retouren refund refunded void cancelled expired waste lost")
 _MONEY = _words(
     "money betrag revenue umsatz turnover erlös value net gross line_total total totale importe "
     "valor omzet ca cost"
@@ -286,10 +287,11 @@ def infer_schema(
                 )
             series = line_columns(table, free, dates, price)
             why["series"] = "items and places; rows of the same day are added up"
-            if why["sales"] == "its content" and float(table[sales].quantile(0.9) or 0.0) > 20:
+            units = table[str(sales)]
+            if why["sales"] == "its content" and float(units.quantile(0.9) or 0.0) > 20:
                 raise InvalidInput(
-                    f"sales must be the units of each line, got {sales!r} "
-                    f"({_some_values(table[sales])}), of which no name says so: name it (sales=)."
+                    f"sales must be the units of each line, got {sales!r} ({_some_values(units)}), "
+                    "of which no name says so: name it (sales=)."
                 )
     used = {date, sold_out, sales, stock, price, given.on_hand, *series}
     others = [name for name in table.columns if name not in used]
@@ -445,6 +447,7 @@ def sales_columns(
     by_name = named(numeric, NAMES["sales"])
     # not what came back, nor what never changes, if there is another one
     sold = [name for name in by_name if not named([name], _BACK) and table[name].n_unique() > 1]
+    sold = [name for name in sold if not named([name], _MONEY)] or sold
     found = _best(sold or by_name, "sales")
     units = [name for name in named(numeric, _UNITS) if name not in found and is_whole(table[name])]
     if units and found and not is_whole(table[found[0]]):
@@ -458,7 +461,7 @@ def sales_columns(
         if _rank(name, (*others, *RECEIPT)) is None
         and not holds_flags(table[name])
         and table[name].n_unique() > 1
-        and not _is_sorted(table[name])
+        and not (_is_sorted(table[name]) or _is_code(table[name]))
     ]
     found = [name for name in some if not is_afterwards(name) and _rank(name, _MONEY) is None]
     if not found and any_amount:
@@ -591,7 +594,8 @@ def _candidates(
     found: list[tuple[int, str]] = []
     for name in columns:
         column = table[name]
-        if not (column.dtype in text or (column.dtype.is_integer() and is_id(name))):
+        coded = column.dtype.is_integer() and (is_id(name) or _is_code(column))
+        if not (column.dtype in text or coded):
             continue
         if _is_clock(column) or (_rank(name, _CALENDAR) is not None and not is_item(name)):
             continue
@@ -666,6 +670,12 @@ def _others(
 def _is_sorted(column: polars.Series) -> bool:
     """Whether whole numbers never fall from row to row, as those of rows and receipts."""
     return column.dtype.is_integer() and column.n_unique() > 20 and column.is_sorted()
+
+
+def _is_code(column: polars.Series) -> bool:
+    """Whether whole numbers are long, few, and come again, as numbers of items do."""
+    long = column.dtype.is_integer() and bool((column >= 1000).all())
+    return long and 1 < column.n_unique() <= column.len() / 5
 
 
 def _is_clock(column: polars.Series) -> bool:
