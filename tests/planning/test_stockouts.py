@@ -92,3 +92,18 @@ def test_quantiles_of_coming_demand(asked):
     assert found.columns == ["dish", "date", "demand_q0.9", "demand_q0.5"]
     assert (found["demand_q0.9"] >= found["demand_q0.5"]).all()
     assert found.height == asked.orders().height
+
+
+@pytest.mark.parametrize("seed", [5, 7])
+def test_counts_of_slow_sellers_do_not_look_sold_out(seed):
+    """Half a unit a day has a point mass at 1, which is no limit."""
+    demand = np.random.default_rng(seed).poisson(0.5, (5, 200))
+    series, day = np.nonzero(demand)
+    first = np.datetime64("2024-04-08")
+    rows = pl.DataFrame(
+        {"date": first + day, "part": [f"P{each}" for each in series], "qty": demand[series, day]}
+    )
+    plan = OrderPlan(horizon=7, model="seasonal").fit(rows)
+    assert plan.inferred_ == ""
+    assert plan.orders()["order"].sum() < 6 * 7 * 2.5
+    assert any("a series sells nothing" in note for note in plan.notes_)

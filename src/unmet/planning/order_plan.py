@@ -964,6 +964,14 @@ class OrderPlan(BaseEstimator):
         if new:
             are = "series is" if new == 1 else "series are"
             self.notes_ += (f"{new:,} {are} new: orders are based on similar series.",)
+        nothing = float((panel.observed == 0).sum() / max(seen.sum(), 1))
+        if nothing > 0.5 and order.sum() > 2.0 * expected.sum():
+            self.notes_ += (
+                f"On {nothing:.0%} of the {self._unit} a series sells nothing, so that safety for "
+                f"each {panel.unit} is {order.sum() / max(expected.sum(), 1e-300):.1f} times what "
+                "is expected; where stock lasts, replenishment needs less, or plan longer periods "
+                "(period='week').",
+            )
         outside = (order > panel.largest[series]) & (seen[series] > 0)
         usual, hidden = np.round(usual, 2), np.round(hidden, 2)
         whole_units = bool((order == np.round(order)).all())
