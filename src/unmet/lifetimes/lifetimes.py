@@ -467,7 +467,7 @@ def fleet_rate(rule: LatentBand, X: Any, cost: AgeReplacement | None = None) -> 
     """Least cost per unit of time of parts together, under the distribution that the rule learned.
 
     At this price of time ``latent_ages(rule, X, cost.at_rate(rate))`` decides for any parts, few as
-    they may be, as for members of this fleet. Of a large fleet 4,000 parts say enough.
+    they may be, as for members of this fleet. Of a large fleet 1,000 parts say enough.
 
     Parameters
     ----------
@@ -481,7 +481,7 @@ def fleet_rate(rule: LatentBand, X: Any, cost: AgeReplacement | None = None) -> 
     features, used = _read_rule(rule, X, cost)
     if not isinstance(used, AgeReplacement) or used.rate is not None:
         raise Unsupported(f"cost must be AgeReplacement without a rate, got {used!r}.")
-    some = np.unique(np.linspace(0, features.shape[0] - 1, _ROWS).astype(np.intp))
+    some = np.unique(np.linspace(0, features.shape[0] - 1, 1000).astype(np.intp))
     free, table = used.take(some), _quantiles(rule, features[some])
 
     def cycles(cost: AgeReplacement) -> tuple[Array, Array]:

@@ -390,7 +390,7 @@ class DecisionPlan(BaseEstimator):
                 "Flags and stock only evaluate decisions here: without a band rule nothing is "
                 "learned from them."
             )
-        self.notes_ = (*rows.notes, *remarks)
+        self.notes_ = (*rows.notes, *remarks, *getattr(self.estimator_, "notes_", ()))
         self.n_rows_ = rows.observed.size
         self.reach_ = self.reach(rows)
         some = np.unique(np.linspace(0, self.n_rows_ - 1, 2000).astype(np.intp))
