@@ -135,14 +135,16 @@ def test_one_age_for_all(parts):
     assert plan.decide(parts.head(1), 10).decision[0] == pytest.approx(same.age, abs=5)
     content = report_data(plan)
     assert content["inputs"]["costs"] == "planned 1, failure 6"
-    assert content["answer"][0].endswith(
+    assert content["answer"][0].startswith(f"Replace at age {same.age:.4g}: cost ")
+    assert content["answer"][1].startswith("Interval of the age: ")
+    assert content["answer"][-1].endswith(
         "of the parts were taken out before they failed (counted)."
     )
     page = render(content)
     assert "no band was wanted" not in page
     assert "were taken for" not in page
     untold = report_data(plan_from_options(**PARTS).fit(parts))
-    assert untold["answer"][0].endswith("Times in service are taken for lifetimes.")
+    assert untold["answer"][-1].endswith("Times in service are taken for lifetimes.")
     with pytest.raises(InvalidInput, match="A comparison of ages needs features"):
         compare(plan_from_options(**PARTS, failed_column="failed"), parts)
 

@@ -32,6 +32,7 @@ from unmet.evaluation import best_price
 from unmet.evaluation.backtest import ModelChoice, choose_model, hold_out, score_decisions
 from unmet.evaluation.revenue import calibrated_levels
 from unmet.lifetimes import fleet_rate, latent_ages, replacement_age
+from unmet.lifetimes.lifetimes import few_failures
 from unmet.rows import Rows
 from unmet.tables.reading import TableRows
 
@@ -210,16 +211,18 @@ class RuleEstimator(BaseEstimator):
             share_is_seen=share is not None,
         )
 
-    def fit(self, features: Features | None, rows: TableRows) -> Self:
-        """Learn the distribution."""
+    def fit(self, features: Features | None, rows: TableRows, entry: Array | None = None) -> Self:
+        """Learn the distribution; `entry` are the ages of parts when records began."""
         self.rule_: LatentBand | None = None
         self.found_: dict[str, Any] = {}
         self.levels_: Array | None = None
         self.notes_: tuple[str, ...] = ()
         flags: Any = rows.flag if self.know_flags else np.zeros(rows.observed.size)
         if features is None:
-            self._fit_one_age(rows.observed, flags)
+            self._fit_one_age(rows.observed, flags, entry)
             return self
+        if isinstance(self.cost, AgeReplacement) and rows.flag is not None and self.know_flags:
+            self.notes_ = few_failures(int((rows.flag == 0.0).sum()))
         cost: Cost = self.cost
         if isinstance(cost, Revenue):
             cost, flags = CustomPricing(1, 1), _offers(rows)
@@ -254,16 +257,14 @@ class RuleEstimator(BaseEstimator):
             level = np.clip(np.interp(level, *self.levels_), 1e-6, 1.0 - 1e-6)
         return self.rule_.quantile(X, level)
 
-    def _fit_one_age(self, times: Array, flags: Array | None) -> None:
+    def _fit_one_age(self, times: Array, flags: Array | None, entry: Array | None) -> None:
         if flags is not None and np.isnan(flags).any():
             raise InvalidInput(
                 "Without features every row must say whether the part failed, got rows that do not."
             )
         suspended = None if flags is None else flags == 1.0
         assert isinstance(self.cost, AgeReplacement)
-        found = replacement_age(
-            self.cost, times, censored=suspended, method="weibull", confidence=0.9
-        )
+        found = replacement_age(self.cost, times, censored=suspended, entry=entry, confidence=0.9)
         self.found_ = {
             "age": float(found.age),
             "interval": found.interval,
