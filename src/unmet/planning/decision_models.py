@@ -244,7 +244,7 @@ class RuleEstimator(BaseEstimator):
 
     def _price_time(self, features: Features) -> Self:
         """Find what time is worth to the fleet; ages are those at this price, in any table."""
-        self.cost_: Cost = self.cost
+        self.cost_ = self.cost
         if isinstance(self.cost, AgeReplacement) and self.cost.rate is None:
             assert self.rule_ is not None
             self.cost_ = self.cost.at_rate(fleet_rate(self.rule_, features, self.cost))
@@ -280,6 +280,7 @@ class RuleEstimator(BaseEstimator):
         elif isinstance(self.cost, Revenue):
             value = best_price(self, features, unit_cost=self.cost.unit_cost)
         else:
+            assert isinstance(self.cost_, AgeReplacement)
             value = latent_ages(self.rule_, features, self.cost_)
         step, lower, upper, minimum = room
         if minimum is not None:

@@ -362,8 +362,8 @@ def read_sample(
             parts.append(rows)
     if not np.isfinite(total[0]):
         raise InvalidInput(f"sample_weight must have a finite sum, got {total[0]}.")
-    whole, *means = (total / [1.0, total[0] or 1.0, total[0] or 1.0]).tolist()
-    return BlockSample(stack_blocks(parts, width), counted, whole, *means, reads)
+    mean, square = (total[1:] / (total[0] or 1.0)).tolist()
+    return BlockSample(stack_blocks(parts, width), counted, float(total[0]), mean, square, reads)
 
 
 def check_block(block: RowBlock) -> None:
