@@ -10,7 +10,7 @@ from scipy import stats
 
 from unmet.errors import InvalidInput
 from unmet.evaluation import best_price, expected_revenue, realised_revenue
-from unmet.evaluation.revenue import most_revenue
+from unmet.evaluation.revenue import calibrated_levels, most_revenue
 
 
 class Known:
@@ -91,3 +91,16 @@ def test_rows_have_their_own_prices_and_costs():
 def test_what_cannot_be_priced_is_refused(call, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         call()
+
+
+def test_levels_are_calibrated_by_offers_only_where_these_disagree():
+    generator = np.random.default_rng(0)
+    rank = generator.uniform(0.02, 0.9, 1500)
+    asked = np.linspace(0.1, 0.85, 16)
+    for truth in (lambda u: u, lambda u: 0.6 * np.clip(u / 0.3, 0, 1) + 0.4 * u**4):
+        accepted = generator.random(rank.size) >= truth(rank)
+        levels = calibrated_levels(rank, accepted)
+        assert (np.diff(levels, axis=1) >= -1e-12).all()
+        assert levels[1].max() == pytest.approx(np.quantile(rank, 0.99))  # and no further
+        found = np.interp(asked, *levels[::-1])
+        assert np.abs(found - truth(asked)).mean() < 0.05

@@ -40,7 +40,7 @@ def test_the_iteration_finds_the_least_rate_of_constants():
     assert found.cost_.rate == pytest.approx(min(grid.values()), rel=1e-12)
     assert found.intercept_ == min(grid, key=grid.get)
     # and the same by the running sums of replacement_age
-    assert replacement_age(COST, times).age == found.intercept_
+    assert replacement_age(COST, times, method="kaplan-meier").age == found.intercept_
 
 
 def test_groups_share_one_rate():
@@ -63,7 +63,7 @@ def test_suspensions_hand_their_weight_on():
     lifetimes, planned = 50 * generator.weibull(2.5, 200), 60 * generator.uniform(size=200)
     times, suspended = np.minimum(lifetimes, planned), lifetimes > planned
     found = fit_rate(LinearDecision(COST), np.zeros((200, 1)), times, censored=suspended)
-    expected = replacement_age(COST, times, censored=suspended)
+    expected = replacement_age(COST, times, censored=suspended, method="kaplan-meier")
     assert found.intercept_ == expected.age
     assert found.cost_.rate == pytest.approx(expected.cost)
     ignoring = fit_rate(LinearDecision(COST), np.zeros((200, 1)), times)

@@ -63,7 +63,7 @@ def test_kaplan_meier_age_by_brute_force(rows):
         return (survival(age) + 5 * (1 - survival(age))) / served
 
     ages = np.arange(0.25, times.max() + 0.01, 0.25)
-    found = replacement_age(COST, times, censored=suspended)
+    found = replacement_age(COST, times, censored=suspended, method="kaplan-meier")
     if np.isfinite(found.age):
         assert found.cost == pytest.approx(min(rate(age) for age in ages))
         assert found.cost == pytest.approx(rate(found.age))
@@ -107,15 +107,17 @@ def test_real_suspensions_move_the_optimum():
     knowing = replacement_age(cost, times, censored=suspended, method="weibull")
     ignoring = replacement_age(cost, times, method="weibull")
     assert knowing.age > 2 * ignoring.age
-    assert "10 failures and 21 suspensions" in str(knowing)
+    assert "From failures: 10, suspensions: 21" in str(knowing)
 
 
 def test_where_data_end_the_answer_says_so():
     times = np.array([50.0, 90.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0])
     suspended = times == 100
-    found = replacement_age(AgeReplacement(1, 1.5), times, censored=suspended)
+    cost, known = AgeReplacement(1, 1.5), {"times": times, "censored": suspended}
+    found = replacement_age(cost, **known, method="kaplan-meier")
     assert found.age == 100
-    assert "nothing is known of later ages" in found.notes[1]
+    assert "2 failures the age is hardly more than a guess" in found.notes[1]
+    assert "nothing is known of later ages" in found.notes[2]
     assert np.isnan(found.run_to_failure)
     far = replacement_age(AgeReplacement(1, 1.5), times, censored=suspended, method="weibull")
     assert far.age > 100
@@ -151,7 +153,7 @@ def test_interval_covers_and_is_reproducible():
         ),
         (
             {"times": [1.0, 2.0], "method": "gamma"},
-            "method must be 'kaplan-meier', 'weibull' or 'lognormal', got 'gamma'.",
+            "method must be 'weibull', 'lognormal' or 'kaplan-meier', got 'gamma'.",
         ),
         (
             {"times": [2.0, 2.0], "method": "weibull"},
@@ -168,3 +170,19 @@ def test_bad_input_is_one_sentence(arguments, sentence):
     with pytest.raises(InvalidInput) as caught:
         replacement_age(COST, **arguments)
     assert str(caught.value) == sentence
+
+
+def test_parts_that_were_at_work_before_records_began():
+    """Those that failed before are missing; taking the others as new makes lives look longer."""
+    generator = np.random.default_rng(5)
+    lives, entry = 100 * generator.weibull(2.5, 6000), generator.uniform(0, 120, 6000)
+    seen = lives > entry
+    lives, entry = lives[seen], entry[seen]
+    times = np.minimum(lives, entry + 40.0)
+    known = fit_weibull(times, times < lives, entry=entry)
+    assert (known.shape, known.scale) == pytest.approx((2.5, 100.0), rel=0.05)
+    assert fit_weibull(times, times < lives).scale > 1.1 * known.scale
+    none = fit_weibull(times, times < lives, entry=np.zeros(times.size))
+    assert none.scale == pytest.approx(fit_weibull(times, times < lives).scale, rel=1e-12)
+    with pytest.raises(InvalidInput, match="entry must be below the time of each row"):
+        fit_weibull([2.0, 3.0], entry=[1.0, 3.0])

@@ -7,7 +7,6 @@ assumed rate means is learned once as well, whatever mistakes cost. Nothing here
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from functools import partial
 from typing import Any
 
@@ -190,15 +189,10 @@ class WhatIf:
         if isinstance(self._fitted_model, ModelEstimator):
             plan.estimator_, plan.ignoring_ = self._models(plan)
         else:
-            plan.estimator_ = plan.estimator()
-            plan.estimator_.rule_ = self._fitted_model.rule_
+            plan.estimator_ = plan.estimator().reuse(self._fitted_model, self._features)
         if plan.problem == "replacement":
-            plan.ignoring_ = plan.estimator(ignoring=True)
-            plan.ignoring_.rule_ = self._unflagged.rule_
-            for estimator in (plan.estimator_, plan.ignoring_):
-                # the distribution of lifetimes that was learned prices ages with another cost
-                estimator.rule_, estimator.found_ = copy(estimator.rule_), {}
-                estimator.rule_.cost_ = plan.cost
+            # the distribution of lifetimes that was learned prices ages with another cost
+            plan.ignoring_ = plan.estimator(ignoring=True).reuse(self._unflagged, self._features)
             plan.estimator_.rule_.diagnosis_ = self._fitted_model.rule_.diagnosis_for(plan.cost)
         return plan
 

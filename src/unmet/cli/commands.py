@@ -259,7 +259,8 @@ def decide(
     with out.working("deciding …"):
         found = plan.decide(rows, **room)
         parts = _parts(plan, rows, name, room) if words["explain"] else []
-    columns = [*parts, _column(name, found.decision), pl.Series("outside_data", found.outside_data)]
+    outside = pl.Series("outside_data", found.outside_data).replace("", None)
+    columns = [*parts, _column(name, found.decision), outside]
     decided = rows.with_columns(columns)
     # what was read from text is written as it was, the store 007 and the date 2.5.2024
     written = decided if read.cells is None else read.cells.with_columns(columns)

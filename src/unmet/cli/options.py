@@ -86,6 +86,7 @@ _OPTIONS: Options = {
         "stock_column": word("What was available; may be empty."),
         "accepted_column": word("Pricing: whether the offer was accepted."),
         "failed_column": word("Replacement: whether the part had failed when it was taken out."),
+        "entry_column": word("Replacement: age of the part when records began; 0 for a new one."),
         "weight_column": word("Weight of each row."),
         "bad_rows": (
             str,

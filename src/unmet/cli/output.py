@@ -199,13 +199,16 @@ _BASES = {
 
 def show_comparison(comparison: Comparison, problem: str) -> None:
     """Print one row per method, without columns that nobody can fill."""
+    from unmet.censoring.text import decimals_for
     from unmet.evaluation.comparison import number, percent, text_table
     from unmet.planning.backtest import METHODS
 
+    # a cost per hour of service is a small number
+    digits = max(2, decimals_for(min(abs(each.cost) for each in comparison.methods), 3))
     rows = [
         (
             METHODS["plan"] if each.method == "plan" else each.label,
-            number(each.cost),
+            number(each.cost, digits if problem == "replacement" else 2),
             percent(each.saving),
             number(each.decision),
             percent(each.service_level),

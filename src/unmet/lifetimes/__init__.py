@@ -4,8 +4,8 @@
 what is known       function
 =================== ===========================================================================
 the distribution    `optimal_age`, for `Weibull` and `Lognormal` lifetimes
-lifetimes of a kind `replacement_age`: suspensions and all, by Kaplan and Meier or a distribution
-features as well    `fit_rate` trains any model; `latent_ages` decides by `LatentBand`
+lifetimes of a kind `replacement_age`: suspensions, late entries and all, by a distribution
+features as well    `latent_ages` decides by `LatentBand`; `fit_rate` trains any model
 =================== ===========================================================================
 
 The costs are `unmet.costs.AgeReplacement` (in the long run, per unit of time) and

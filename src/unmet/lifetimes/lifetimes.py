@@ -7,6 +7,7 @@ are, to leave it out makes them look worse still.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
@@ -45,7 +46,8 @@ from unmet.validation import Number, OneOf, WholeNumber
 
 Model = TypeVar("Model", bound=DecisionModel)
 Flags: TypeAlias = NDArray[np.bool_]
-Method: TypeAlias = Literal["kaplan-meier", "weibull", "lognormal"]
+Method: TypeAlias = Literal["weibull", "lognormal", "kaplan-meier"]
+_FEW = 10  # failures below which an age is called a guess
 
 
 def failure_weights(
@@ -92,7 +94,11 @@ def failure_weights(
 
 
 def fit_weibull(
-    times: ArrayLike, censored: Any = None, *, sample_weight: ArrayLike | None = None
+    times: ArrayLike,
+    censored: Any = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
 ) -> Weibull:
     """Weibull distribution of the greatest likelihood.
 
@@ -100,6 +106,9 @@ def fit_weibull(
     ----------
     times, censored, sample_weight
         As in `failure_weights`; at least two different times, and one failure below the largest.
+    entry : array-like of shape (n_rows,), optional
+        Age of each part when records began, below its time; 0 for one that was new. Parts that had
+        failed before are not in the records, so a part says nothing of the ages before its entry.
 
     Returns
     -------
@@ -113,19 +122,30 @@ def fit_weibull(
     >>> round(distribution.shape, 3), round(distribution.scale)
     (1.154, 134651)
     """
-    time, suspended, weight = _enough(*read_lifetimes(times, censored, sample_weight))
+    time, suspended, weight = read_lifetimes(times, censored, sample_weight)
+    began = _read_entry(entry, time)[weight > 0]
+    time, suspended, weight = _enough(time, suspended, weight)
     unit = float(np.exp(np.average(np.log(time), weights=weight)))
     logs, failed = np.log(time / unit), weight * ~suspended
-    mean_log = float(failed @ logs / failed.sum())
+    mean_log, late = float(failed @ logs / failed.sum()), began > 0.0
+    # what a part had survived before records began is taken off its integrated hazard
+    ends = np.concatenate([logs, np.log(began[late] / unit)])
+    counts = np.concatenate([weight, -weight[late]])
 
     def slope(log_shape: float) -> float:
-        """Profile score in the shape: rises from below 0 to above."""
+        """Profile score in the shape: without entries it rises from below 0 to above."""
         shape = float(np.exp(log_shape))
-        power = weight * np.exp(shape * (logs - logs.max()))
-        return float(power @ logs / power.sum()) - 1.0 / shape - mean_log
+        power = counts * np.exp(shape * (ends - logs.max()))
+        return float(power @ ends / power.sum()) - 1.0 / shape - mean_log
 
-    shape = float(np.exp(brentq(slope, -12.0, 14.0, xtol=1e-13)))
-    power = float(weight @ np.exp(shape * (logs - logs.max())) / failed.sum())
+    least = -3.0 if late.any() else -12.0
+    if slope(least) >= 0.0:
+        raise InvalidInput(
+            "entry must leave parts that were seen long enough to tell how they age, got parts for "
+            "which no Weibull distribution is the likeliest."
+        )
+    shape = float(np.exp(brentq(slope, least, 14.0, xtol=1e-13)))
+    power = float(counts @ np.exp(shape * (ends - logs.max())) / failed.sum())
     scale = unit * float(np.exp(logs.max() + np.log(power) / shape))
     return Weibull(shape, scale)
 
@@ -184,6 +204,21 @@ def read_lifetimes(
     return time, suspended, weight
 
 
+def _read_entry(entry: ArrayLike | None, time: Array) -> Array:
+    """Ages at which parts came into the records, each below its time; 0 where nobody says."""
+    if entry is None:
+        return np.zeros(time.size)
+    began = np.asarray(non_negative("entry", np.asarray(entry, dtype=np.float64)))
+    check_length("entry", began.size, time.size)
+    if (began >= time).any():
+        row = int((began >= time).argmax())
+        raise InvalidInput(
+            f"entry must be below the time of each row, got {began[row]:g} and {time[row]:g} in "
+            f"row {row}."
+        )
+    return began
+
+
 def _enough(time: Array, suspended: Flags, weight: Array) -> tuple[Array, Flags, Array]:
     """Leave out rows without weight; refuse data for which no distribution is the likeliest."""
     kept = weight > 0
@@ -201,8 +236,9 @@ def replacement_age(
     times: ArrayLike,
     *,
     censored: Any = None,
-    method: Method = "kaplan-meier",
+    method: Method = "weibull",
     sample_weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
     confidence: float | None = None,
     resamples: int = 200,
     random_state: int = 0,
@@ -218,10 +254,15 @@ def replacement_age(
         When parts failed, or were last seen at work.
     censored : array-like of shape (n_rows,), optional
         True for suspensions: parts that had not failed. None: all have.
-    method : {"kaplan-meier", "weibull", "lognormal"}, default="kaplan-meier"
-        "kaplan-meier" assumes no family, and is the exact optimum under the product-limit estimate;
-        it knows nothing beyond the largest time. The others fit a distribution.
+    method : {"weibull", "lognormal", "kaplan-meier"}, default="weibull"
+        The first two fit a distribution. "kaplan-meier" assumes no family, and is the exact optimum
+        under the product-limit estimate; it knows nothing beyond the largest time, and needs many
+        failures (with 50 of 100 Weibull lives seen to end it costs 4.9% more than the best age, a
+        Weibull distribution 0.2%).
     sample_weight : array-like of shape (n_rows,), optional
+    entry : array-like of shape (n_rows,), optional
+        Age of each part when records began, 0 for one that was new (delayed entry); of the method
+        "weibull".
     confidence : float, optional
         Draw rows again, and give the interval that holds this share of the ages so found.
     resamples, random_state : int
@@ -242,7 +283,7 @@ def replacement_age(
     >>> cost = AgeReplacement(planned=1, failure=5)  # best age under the true distribution: 493
     >>> print(replacement_age(cost, times, censored=suspended, method="weibull"))
     Replace at age 445.4: cost 0.003536, 44% below running to failure.
-    From 138 failures and 362 suspensions (weibull).
+    From failures: 138, suspensions: 362 (weibull).
     """
     if isinstance(cost, AgeReplacement) and cost.rate is not None:
         raise InvalidInput(
@@ -251,8 +292,11 @@ def replacement_age(
     if common_rows(cost.parameters()) is not None:
         raise InvalidInput("The cost must be the same for all lifetimes, got one per row.")
     OneOf(*get_args(Method))("method", method)
+    if entry is not None and method != "weibull":
+        raise Unsupported(f"entry is only used by method 'weibull', got method {method!r}.")
     time, suspended, weight = read_lifetimes(times, censored, sample_weight)
-    answer = _found(cost, method, time, suspended, weight)
+    began = _read_entry(entry, time)
+    answer = _found(cost, method, time, suspended, weight, began)
     if confidence is None:
         return answer
     tail = 0.5 * (1.0 - Number(above=0, below=1)("confidence", confidence))
@@ -265,7 +309,7 @@ def replacement_age(
         index = generator.integers(0, time.size, time.size)
         try:
             some = read_lifetimes(time[index], suspended[index], weight[index])
-            ages.append(float(_found(cost, method, *some).age))
+            ages.append(float(_found(cost, method, *some, began[index]).age))
         except InvalidInput:  # rows that tell no age are drawn anew
             continue
     # one of the ages, since between a number and infinity nothing can be interpolated
@@ -273,17 +317,29 @@ def replacement_age(
     return replace(answer, interval=(float(low), float(high)))
 
 
+def few_failures(count: int) -> tuple[str, ...]:
+    """Warn of ages that follow from hardly any failure."""
+    if count >= _FEW:
+        return ()
+    failures = "one failure" if count == 1 else f"{count} failures"
+    return (f"With {failures} the age is hardly more than a guess: {_FEW} or more would tell.",)
+
+
 def _found(
-    cost: JumpCost, method: Method, time: Array, suspended: Flags, weight: Array
+    cost: JumpCost, method: Method, time: Array, suspended: Flags, weight: Array, entry: Array
 ) -> ReplacementAge:
     """Best age from lifetimes, without its interval."""
     notes: tuple[str, ...] = (
-        f"From {(~suspended).sum()} failures and {suspended.sum()} suspensions ({method}).",
+        f"From failures: {(~suspended).sum()}, suspensions: {suspended.sum()} ({method}).",
+        *few_failures(int((~suspended).sum())),
     )
     if method == "kaplan-meier":
         return _kaplan_meier(cost, time, suspended, weight, notes)
-    fit = fit_weibull if method == "weibull" else fit_lognormal
-    distribution: Distribution = fit(time, suspended, sample_weight=weight)
+    distribution: Distribution = (
+        fit_weibull(time, suspended, sample_weight=weight, entry=entry)
+        if method == "weibull"
+        else fit_lognormal(time, suspended, sample_weight=weight)
+    )
     best, largest = optimal_age(cost, distribution), float(time.max())
     age = float(best.age)
     if np.isinf(age):
@@ -411,6 +467,14 @@ def fit_rate(
         if not falls and round_:
             break
     assert best is not None
+    late = float(np.mean(best.predict(X) > time.max()))
+    if late > 0.05:
+        warnings.warn(
+            f"{late:.0%} of the ages lie beyond the longest time, {time.max():g}, where nothing is "
+            "known: latent_ages is the better choice for these rows.",
+            UserWarning,
+            stacklevel=2,
+        )
     return best
 
 
@@ -467,7 +531,7 @@ def fleet_rate(rule: LatentBand, X: Any, cost: AgeReplacement | None = None) -> 
     """Least cost per unit of time of parts together, under the distribution that the rule learned.
 
     At this price of time ``latent_ages(rule, X, cost.at_rate(rate))`` decides for any parts, few as
-    they may be, as for members of this fleet. Of a large fleet 4,000 parts say enough.
+    they may be, as for members of this fleet. Of a large fleet 1,000 parts say enough.
 
     Parameters
     ----------
@@ -481,7 +545,7 @@ def fleet_rate(rule: LatentBand, X: Any, cost: AgeReplacement | None = None) -> 
     features, used = _read_rule(rule, X, cost)
     if not isinstance(used, AgeReplacement) or used.rate is not None:
         raise Unsupported(f"cost must be AgeReplacement without a rate, got {used!r}.")
-    some = np.unique(np.linspace(0, features.shape[0] - 1, _ROWS).astype(np.intp))
+    some = np.unique(np.linspace(0, features.shape[0] - 1, 1000).astype(np.intp))
     free, table = used.take(some), _quantiles(rule, features[some])
 
     def cycles(cost: AgeReplacement) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ the last quarter of the days, or on rows drawn at random where there are no date
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,6 +22,7 @@ from sklearn.base import BaseEstimator, clone
 
 from unmet.arrays import Array, Band, Features, Limits
 from unmet.censoring import BandRule, Diagnosis, LatentBand
+from unmet.censoring.latent.location import dense
 from unmet.costs import AgeReplacement, Cost, CustomPricing, Revenue
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.estimators import BoostedDecision, DistributionDecision, LinearDecision, NeuralDecision
@@ -28,7 +30,9 @@ from unmet.estimators.base import DecisionModel
 from unmet.estimators.lots import read_room
 from unmet.evaluation import best_price
 from unmet.evaluation.backtest import ModelChoice, choose_model, hold_out, score_decisions
+from unmet.evaluation.revenue import calibrated_levels
 from unmet.lifetimes import fleet_rate, latent_ages, replacement_age
+from unmet.lifetimes.lifetimes import few_failures
 from unmet.rows import Rows
 from unmet.tables.reading import TableRows
 
@@ -207,34 +211,60 @@ class RuleEstimator(BaseEstimator):
             share_is_seen=share is not None,
         )
 
-    def fit(self, features: Features | None, rows: TableRows) -> Self:
-        """Learn the distribution."""
+    def fit(self, features: Features | None, rows: TableRows, entry: Array | None = None) -> Self:
+        """Learn the distribution; `entry` are the ages of parts when records began."""
         self.rule_: LatentBand | None = None
         self.found_: dict[str, Any] = {}
+        self.levels_: Array | None = None
+        self.notes_: tuple[str, ...] = ()
         flags: Any = rows.flag if self.know_flags else np.zeros(rows.observed.size)
         if features is None:
-            self._fit_one_age(rows.observed, flags)
+            self._fit_one_age(rows.observed, flags, entry)
             return self
+        if isinstance(self.cost, AgeReplacement) and rows.flag is not None and self.know_flags:
+            self.notes_ = few_failures(int((rows.flag == 0.0).sum()))
         cost: Cost = self.cost
         if isinstance(cost, Revenue):
             cost, flags = CustomPricing(1, 1), _offers(rows)
         self.rule_ = clone(self.rule).fit(
             cost, features, rows.observed, sample_weight=rows.weight, censored=flags
         )
-        if isinstance(cost, AgeReplacement) and cost.rate is None:
-            self.cost_ = cost.at_rate(fleet_rate(self.rule_, features, cost))
+        if isinstance(self.cost, Revenue) and rows.flag is not None:
+            rank = 1.0 - self.rule_.survival(features, rows.observed)
+            self.levels_ = calibrated_levels(rank, rows.flag == 1.0)
+            self.notes_ = _falls(features, rows.observed, rows.flag)
+        return self._price_time(features)
+
+    def reuse(self, other: RuleEstimator, features: Features) -> Self:
+        """Take the distribution that another one has learned from these features."""
+        self.rule_, self.found_, self.levels_ = copy(other.rule_), {}, other.levels_
+        if isinstance(self.cost, AgeReplacement) and self.rule_ is not None:
+            self.rule_.cost_ = self.cost
+        return self._price_time(features)
+
+    def _price_time(self, features: Features) -> Self:
+        """Find what time is worth to the fleet; ages are those at this price, in any table."""
+        self.cost_ = self.cost
+        if isinstance(self.cost, AgeReplacement) and self.cost.rate is None:
+            assert self.rule_ is not None
+            self.cost_ = self.cost.at_rate(fleet_rate(self.rule_, features, self.cost))
         return self
 
-    def _fit_one_age(self, times: Array, flags: Array | None) -> None:
+    def quantile(self, X: Any, level: Any) -> Array:
+        """Quantile of what buyers would pay, the learned one as offers have calibrated it."""
+        assert self.rule_ is not None
+        if self.levels_ is not None:
+            level = np.clip(np.interp(level, *self.levels_), 1e-6, 1.0 - 1e-6)
+        return self.rule_.quantile(X, level)
+
+    def _fit_one_age(self, times: Array, flags: Array | None, entry: Array | None) -> None:
         if flags is not None and np.isnan(flags).any():
             raise InvalidInput(
                 "Without features every row must say whether the part failed, got rows that do not."
             )
         suspended = None if flags is None else flags == 1.0
         assert isinstance(self.cost, AgeReplacement)
-        found = replacement_age(
-            self.cost, times, censored=suspended, method="weibull", confidence=0.9
-        )
+        found = replacement_age(self.cost, times, censored=suspended, entry=entry, confidence=0.9)
         self.found_ = {
             "age": float(found.age),
             "interval": found.interval,
@@ -248,8 +278,9 @@ class RuleEstimator(BaseEstimator):
         if self.rule_ is None or features is None:
             value = np.array([self.found_["age"]])
         elif isinstance(self.cost, Revenue):
-            value = best_price(self.rule_, features, unit_cost=self.cost.unit_cost)
+            value = best_price(self, features, unit_cost=self.cost.unit_cost)
         else:
+            assert isinstance(self.cost_, AgeReplacement)
             value = latent_ages(self.rule_, features, self.cost_)
         step, lower, upper, minimum = room
         if minimum is not None:
@@ -266,6 +297,20 @@ def given_costs(rows: TableRows) -> dict[str, Array]:
     """Costs that the rows give, by their names."""
     both = {"underage": rows.underage, "overage": rows.overage}
     return {name: each for name, each in both.items() if each is not None}
+
+
+def _falls(features: Features, price: Array, accepted: Array) -> tuple[str, ...]:
+    """Say so if rows alike in their features did not clearly accept lower prices more often."""
+    columns = np.column_stack([np.ones(price.size), dense(features)])
+    rest = price - columns @ np.linalg.lstsq(columns, price, rcond=None)[0]
+    away = accepted - accepted.mean()
+    sizes = float(np.sqrt((rest @ rest) * (away @ away)))
+    if not sizes or float(rest @ away) / sizes * np.sqrt(price.size) < -2.0:
+        return ()
+    return (
+        "Offers at higher prices were not clearly accepted less often, so these prices are hardly "
+        "more than a guess: if buyers who refused got further offers, keep the first one to each.",
+    )
 
 
 def _offers(rows: TableRows) -> Limits | None:

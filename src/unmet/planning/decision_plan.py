@@ -34,6 +34,7 @@ from unmet.tables.reading import (
     BAD_ROWS,
     TableRows,
     as_polars,
+    finite,
     numbers,
     read_rows,
     require_columns,
@@ -47,11 +48,11 @@ Problem: TypeAlias = Literal["newsvendor", "pricing", "replacement"]
 FLAGS: dict[str, tuple[str, ...]] = {
     "newsvendor": ("censored", "stock"),
     "pricing": ("accepted",),
-    "replacement": ("censored", "failed"),
+    "replacement": ("censored", "failed", "entry"),
 }
 """Columns of each problem that say what became of a row."""
 COLUMNS = (
-    *("date", "series", "censored", "stock", "accepted", "failed", "weight"),
+    *("date", "series", "censored", "stock", "accepted", "failed", "entry", "weight"),
     *("underage", "overage"),
 )
 """Keys of `DecisionPlan.columns`."""
@@ -110,8 +111,8 @@ class DecisionPlan(BaseEstimator):
         those of `by`); ``weight``; ``underage`` and ``overage``, costs of each row in place of
         those of `cost`. What became of a row: ``censored``, yes where the truth is at least the
         observation (sold out, suspended), may be empty; ``stock``, what was available;
-        ``accepted``, of an offer; ``failed``, of a part. With a date, an order rule on past sales
-        is looked for.
+        ``accepted``, of an offer; ``failed``, of a part; ``entry``, its age when records began,
+        for one age of all parts. With a date, an order rule on past sales is looked for.
     calendar : sequence of str, default=()
         Calendar features to make of the date; see `TableEncoder`.
     categories : sequence of str, default=()
@@ -324,7 +325,7 @@ class DecisionPlan(BaseEstimator):
         allowed, given = FLAGS[self.problem], self.columns or {}
         for key in given:
             OneOf(*COLUMNS)("columns", key)
-        for key in ("censored", "stock", "accepted", "failed"):
+        for key in ("censored", "stock", "accepted", "failed", "entry"):
             if given.get(key) is None:
                 continue
             if key not in allowed:
@@ -375,7 +376,15 @@ class DecisionPlan(BaseEstimator):
         if "seasonal" in candidates(self.model):  # it may be what was chosen
             self.encoder_ = self.encoder(rows.table)
             features = self.encode(rows.table)
-        self.estimator_ = self.estimator().fit(features, rows)
+        entry, began = self.column("entry"), {}
+        if entry is not None:
+            if self.encoder_ is not None:
+                raise Unsupported(
+                    "columns['entry'] is for one age of all parts, got features as well: leave out "
+                    "one of them."
+                )
+            began = {"entry": finite(rows.table, entry, "columns['entry']")}
+        self.estimator_ = self.estimator().fit(features, rows, **began)
         self.ignoring_ = None
         if self.rule is not None:
             plain = self.estimator(ignoring=True)
@@ -390,12 +399,19 @@ class DecisionPlan(BaseEstimator):
                 "Flags and stock only evaluate decisions here: without a band rule nothing is "
                 "learned from them."
             )
-        self.notes_ = (*rows.notes, *remarks)
+        self.notes_ = (*rows.notes, *remarks, *getattr(self.estimator_, "notes_", ()))
         self.n_rows_ = rows.observed.size
         self.reach_ = self.reach(rows)
         some = np.unique(np.linspace(0, self.n_rows_ - 1, 2000).astype(np.intp))
-        outside = self.decide(rows.table[some]).outside_data
-        self.notes_ += self._count_outside(outside, "learned from")
+        decided = self.decide(rows.table[some], 1 if self.problem == "newsvendor" else None)
+        self.notes_ += self._count_outside(decided.outside_data, "learned from")
+        ages = decided.decision[np.isfinite(decided.decision)]
+        if self.from_distribution and self.encoder_ is not None and ages.size:
+            low, high = np.quantile(ages, [0.05, 0.95])
+            self.estimator_.found_["text"] = (
+                f"{OUTSIDE[self.problem][0].capitalize()} average {ages.mean():,.4g} for the rows "
+                f"learned from, 90% of them from {low:,.4g} to {high:,.4g}."
+            )
         self.comparison_: Comparison | None = None
         self.history_ = keep_history(self, rows, features)
         self.explainer_: DecisionExplainer | None = None

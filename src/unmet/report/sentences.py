@@ -97,6 +97,8 @@ def answer(
             way = "more" if more >= 0 else "less"
             sentence += f": {abs(more):,.1f} {way} than {labels.ignoring}"
         said.append(sentence + ".")
+    elif text := getattr(plan.estimator_, "found_", {}).get("text"):  # of an age or a price
+        said += text.splitlines()
     found = plan.diagnosis_
     if found is not None:
         taken = followed(found, plan.problem) if assumed is None else ""

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from unmet.censoring.latent.diagnose import describe_limits, diagnose, draw_quantiles, tell
 from unmet.censoring.latent.families import Family
-from unmet.censoring.latent.likelihood import CENSORED, FLOOR, SEEN, ScaleName
+from unmet.censoring.latent.likelihood import BELOW, CENSORED, FLOOR, SEEN, ScaleName
 from unmet.censoring.latent.location import MAX_COLUMNS, LocationBasis, find_location
 from unmet.censoring.latent.model import GRID, FittedModel
 from unmet.censoring.latent.observed import (
@@ -221,7 +221,9 @@ def _learn(
     ranked = explain(data, families, policies, folds)
     credible = _credible(model, ranked, known=data.known)
     if not credible:
-        raise InvalidInput(_NOTHING_SEEN)
+        taken, refused = (data.observation[data.kind == kind] for kind in (CENSORED, BELOW))
+        rises = taken.size and refused.size and taken.mean() >= refused.mean()
+        raise InvalidInput(_RISES.format(taken.mean(), refused.mean()) if rises else _NOTHING_SEEN)
     model.ranked = rank(credible, data.weight)
     how = {"known": data.known, "imposed": data.rate is not None}
     model.chosen = choose(model.ranked, model.hidden, **how, limits=model.interval_censored)
@@ -260,6 +262,11 @@ def _believe(
         model.chosen, model.share_range = harmless, (0.0, 1.0)
 
 
+_RISES = (
+    "Offers must be accepted less often at higher prices, got {:.4g} on average where they were "
+    "accepted and {:.4g} where they were rejected: if buyers who refused got further offers, keep "
+    "the first one to each, or add the feature that prices followed."
+)
 _NOTHING_SEEN = (
     "The observations must show some of the truth, got so few seen ones that every candidate model "
     "puts most of it far beyond all observations."
