@@ -1,4 +1,4 @@
-"""What each rule, check, candidate and constant is worth: switched off, one at a time.
+"""What each rule, check, member and constant is worth: switched off, one at a time.
 
 usage: python benchmarks/ablation.py [--data folder] [--parts "flags;plan"] [--only "ridge;trees"]
 
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from ablation_switches import CANDIDATES, NOISY, Switch, switches
+from ablation_switches import NOISY, Switch, switches
 from closed_loop import FittedModel, real
 from gap_cases import ON_DEMANDS, ON_SALES, Block, bakery, parts, yaz
 from hours import cut_by_stock, errors
@@ -321,8 +321,10 @@ def panel_table(kind: str) -> tuple[pl.DataFrame, list[str], str]:
     return table, keys.columns, "dt"
 
 
-def planned(kind: str, known: str, back: int, models: tuple[str, ...], seed: int) -> dict[str, Any]:
-    """Plans for a week from the days before it, one for each model; "auto" chooses among all."""
+def planned(
+    kind: str, known: str, back: int, seed: int, model: str | tuple[str, ...] = "auto"
+) -> dict[str, Any]:
+    """A plan for a week from the days before it."""
     table, series, date = panel_table(kind)
     end = table[date].max() - datetime.timedelta(7 * back)
     start = end - datetime.timedelta(6)
@@ -330,20 +332,14 @@ def planned(kind: str, known: str, back: int, models: tuple[str, ...], seed: int
     coming = table.filter(pl.col(date).is_between(start, end))
     flag = "sold_out" if known == "flags" else None
     schema = Schema(date=date, series=tuple(series), sales="sales", sold_out=flag)
-    cost, paid, found = Newsvendor(3, 1), {}, {}
-    for model in models:
-        plan = OrderPlan(7, cost, schema=schema, model=model, random_state=seed, n_jobs=1)
-        plan.fit(past if flag else past.drop("sold_out"))
-        orders = plan.orders().select(*series, date, "order")
-        joined = coming.join(orders, on=[*series, date], how="left", maintain_order="left")
-        order, asked = (joined[name].cast(pl.Float64).to_numpy() for name in ("order", "truth"))
-        some = np.isfinite(order)
-        paid[model] = float(np.mean(cost.cost(order[some], asked[some])))
-        if model == "auto":
-            found = {"model": plan.choice_.model, "score": dict(plan.choice_.cost)}
-    if "auto" in models:
-        return {**found, "cost": [paid["auto"]], "by_model": paid}
-    return {"cost": list(paid.values())}
+    cost = Newsvendor(3, 1)
+    plan = OrderPlan(7, cost, schema=schema, model=model, random_state=seed, n_jobs=1)
+    plan.fit(past if flag else past.drop("sold_out"))
+    orders = plan.orders().select(*series, date, "order")
+    joined = coming.join(orders, on=[*series, date], how="left", maintain_order="left")
+    order, asked = (joined[name].cast(pl.Float64).to_numpy() for name in ("order", "truth"))
+    some = np.isfinite(order)
+    return {"cost": [float(np.mean(cost.cost(order[some], asked[some])))]}
 
 
 def lived(kind: str, lead: int, seed: int) -> dict[str, Any]:
@@ -409,9 +405,8 @@ def planning() -> Iterator[Scenario]:
     for kind, back in cases:
         name = f"{kind}, {back} weeks before the end"
         for known in ("flags", "nothing"):
-            every = partial(planned, kind, known, back, ("auto", *CANDIDATES))
-            yield Scenario(name, f"choice, {known}", every)
-        yield Scenario(name, "plan", partial(planned, kind, "flags", back, ("linear", "boosted")))
+            yield Scenario(name, f"members, {known}", partial(planned, kind, known, back))
+        yield Scenario(name, "plan", partial(planned, kind, "flags", back))
     for kind in ("bakery", "restaurant", "negative binomial+weekday"):
         yield Scenario(kind, "shop", partial(lived, kind, 0))
     for kind in ("bakery", "negative binomial+weekday"):
@@ -485,22 +480,14 @@ def run(switch: Switch, base: dict[str, Any]) -> dict[str, Any]:
             key = f"{each.group}|{each.name}"
             if each.group not in switch.groups:
                 continue
-            if switch.candidates:
-                found[key] = rechosen(base[key], switch.candidates)
+            if switch.model:
+                other = each._replace(run=partial(each.run, model=switch.model))
+                found[key] = measured(other, 0)
             elif len(seen) == len(switch.changes) and not seen & set(base[key].get("called", seen)):
                 found[key] = {**base[key], "skipped": True}
             else:
                 found[key] = measured(each, 0)
     return found
-
-
-def rechosen(cell: dict[str, Any], kept: tuple[str, ...]) -> dict[str, Any]:
-    """The plan of the candidate that would have been chosen among some."""
-    scored = {name: score for name, score in cell.get("score", {}).items() if name in kept}
-    if "failed" in cell or not scored:
-        return cell
-    name = min(scored, key=scored.__getitem__)
-    return {**cell, "model": name, "cost": [cell["by_model"][name]]}
 
 
 def mistake(cell: dict[str, Any]) -> str:
@@ -529,7 +516,7 @@ def compared(base: dict[str, Any], other: dict[str, Any], group: str) -> dict[st
         changes[name] = float(100 * np.mean(np.array(cell["cost"]) / before["cost"] - 1))
         seconds += before["seconds"], cell["seconds"]
         reached += not cell.get("skipped")
-        now, then = (each.get("verdict", each.get("model")) for each in (cell, before))
+        now, then = (each.get("verdict") for each in (cell, before))
         if now != then or mistake(cell) != mistake(before):
             verdicts.append(", ".join(filter(None, (f"{name}: {then} → {now}", mistake(cell)))))
     values = np.array(list(changes.values()) or [0.0])
@@ -602,7 +589,7 @@ def page(results: dict[str, Any]) -> str:
     for part in dict.fromkeys(each["part"] for each in rows.values()):
         some = {name: each for name, each in rows.items() if each["part"] == part}
         groups = list(dict.fromkeys(group for each in some.values() for group in each["groups"]))
-        titles = ["switched off", "lines", *groups, "time", "verdicts or models that change"]
+        titles = ["switched off", "lines", *groups, "time", "verdicts that change"]
         lines += [f"## {part[0].upper()}{part[1:]}", "", head([*titles, "proposal"])]
         noise = [shown(results["noise"].get(group)) for group in groups]
         if any(noise):

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 Change = Callable[[Any], Any]
-CANDIDATES = ("seasonal", "linear", "distribution", "neural", "boosted", "blend")
+MEMBERS = ("smoothing", "linear", "boosted")
+"""Models whose mean a plan expects."""
+ALONE = ("seasonal", *MEMBERS, "distribution", "neural")
 NOISY = ("flags", "rate", "plan")
 """Scenarios in which other folds or draws give other decisions."""
 
@@ -32,8 +34,8 @@ class Switch:
         From targets to what is done to them.
     lines : int
         Lines of code that it would free, roughly.
-    candidates : tuple of str
-        Instead of changes: models that a plan may still choose from.
+    model : str or tuple of str
+        Instead of changes: what a plan expects by.
     """
 
     name: str
@@ -41,7 +43,7 @@ class Switch:
     groups: tuple[str, ...]
     changes: dict[str, Change] = field(default_factory=dict)
     lines: int = 0
-    candidates: tuple[str, ...] = ()
+    model: str | tuple[str, ...] = ()
 
 
 # --- changes --------------------------------------------------------------------------------------
@@ -104,19 +106,19 @@ def columns_without(*names: str) -> Change:
 
 
 def equal_rows(original: Any) -> Any:
-    def views(self: Any, *given: Any) -> None:
-        original(self, *given)
+    def made(self: Any, *given: Any, **words: Any) -> None:
+        original(self, *given, **words)
         self.weight = np.ones_like(self.weight)
 
-    return views
+    return made
 
 
 def nearest_lot(original: Any) -> Any:
-    def lots(self: Any, decided: Any, *given: Any) -> Any:
-        step = self.lot_
-        if step is None:
-            return np.maximum(decided, 0.0)
-        return np.maximum(np.ceil(np.round(decided / step, 6) - 0.5) * step, 0.0)
+    def lots(self: Any, series: Any, day: Any, decided: Any) -> Any:
+        step = self.lot_[series]
+        size = np.where(step > 0, step, 1.0)
+        whole = np.ceil(np.round(decided / size, 6) - 0.5) * size
+        return np.maximum(np.where(step > 0, whole, decided), 0.0)
 
     return lots
 
@@ -219,22 +221,26 @@ def censoring() -> list[Switch]:
 
 def planning() -> list[Switch]:
     """Plans of orders, and a shop that lives by them."""
-    groups = ("choice, flags", "choice, nothing")
+    groups = ("members, flags", "members, nothing")
     found = [
-        Switch(f"candidate: {name}", "choice of the model", groups, candidates=kept)
-        for name in CANDIDATES
-        if (kept := tuple(each for each in CANDIDATES if each != name))
+        Switch(
+            f"member: {name}",
+            "members of the mean",
+            groups,
+            model=tuple(each for each in MEMBERS if each != name),
+        )
+        for name in MEMBERS
     ]
     found += [
-        Switch(f"all candidates but {name}", "choice of the model", groups, candidates=(name,))
-        for name in CANDIDATES
+        Switch(f"all members but {name}", "members of the mean", groups, model=name)
+        for name in ALONE
     ]
     training, history = "planning:TrainingSet", "planning:History.rows"
     plan = [
-        ("imputation of sold-out days", {f"{training}._impute": gives(None)}, 37),
-        ("weights by level", {f"{training}._views": equal_rows}, 0),
+        ("imputation of sold-out days", {f"{training}._draw": gives(None)}, 37),
+        ("weights by level", {f"{training}.__init__": equal_rows}, 0),
         ("shrinkage to similar series (DRAWN 0)", constant("planning", DRAWN=1e-6), 0),
-        ("lots the cheaper way (nearest)", {"planning:OrderPlan._lots": nearest_lot}, 25),
+        ("lots the cheaper way (nearest)", {"planning:OrderPlan._in_lots": nearest_lot}, 25),
         (
             "features: rolling quantiles",
             {history: columns_without("quantile 0.5", "quantile 0.75", "quantile 0.9")},
@@ -256,7 +262,7 @@ def planning() -> list[Switch]:
         ),
     ]
     shop = [
-        ("imputation of sold-out days", {f"{training}._impute": gives(None)}, 37),
+        ("imputation of sold-out days", {f"{training}._draw": gives(None)}, 37),
         ("spread: own factor of each series", {"inventory:_factors": of_ones}, 14),
         ("spread: growth over the horizon", {"inventory:_growth": of_ones}, 10),
         ("spread: dependence of periods", {"inventory:_dependence": gives((0.0, 0.0))}, 30),

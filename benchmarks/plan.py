@@ -75,7 +75,7 @@ def lightgbm_quantile(plan, coming, keys, cost):
     )
     places = [names.index(name) for name in categories]
     model.fit(training.features, training.value * training.level, categorical_feature=places)
-    series, day, gap = plan._targets(plan.panel_.n_days)
+    series, day, gap = plan.targets_
     features, _ = training.history.rows(series, day, gap)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
