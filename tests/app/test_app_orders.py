@@ -61,10 +61,8 @@ def test_what_is_moved_moves_orders(page, tables):
     higher = number(page, "To order in all")
     assert higher > before
     assert "--service-level 0.97" in page.code[0].value
-    page.button(key="compare").click().run()  # models as `unmet plan --service-level .97` does
     again = OrderPlan(cost=Newsvendor.at_level(0.97)).fit(tables.sales)
-    assert number(page, "To order in all") == again.orders()["order"].sum()
-    assert "compare" not in [each.key for each in page.button]
+    assert higher == again.orders()["order"].sum()
     control(page, "-days").set_value(2)
     control(page, "-lead").set_value(3).run()
     assert number(page, "To order in all") < higher

@@ -68,10 +68,11 @@ def test_same_orders_in_the_same_dialect(tmp_path, expected, dialect, capsys):
     before = content.decode(encoding).split("\n\r\n")[-1].splitlines()
     after = output.read_bytes().decode(encoding).splitlines()
     separator = "\t" if dialect == "tabs" else ";"
-    # every cell as it was, and one more at the end of each line
-    assert [line.rpartition(separator)[0] for line in after] == before
-    assert after[0].endswith(f"{separator}decision")
-    assert [int(line.rpartition(separator)[2]) for line in after[1:]] == expected.to_list()
+    # every cell as it was, and two more at the end of each line
+    cells = [line.rsplit(separator, 2) for line in after]
+    assert [line for line, _, _ in cells] == before
+    assert cells[0][1:] == ["decision", "outside_data"]
+    assert [int(decision) for _, decision, _ in cells[1:]] == expected.to_list()
 
 
 def test_excel_in_and_out(tmp_path, expected):
@@ -83,7 +84,7 @@ def test_excel_in_and_out(tmp_path, expected):
     output = tmp_path / "orders.xlsx"
     assert run(["decide", model, str(table), "-o", str(output)]) == 0
     found = pl.read_excel(output, engine="calamine")
-    assert found.drop("decision").equals(sales())
+    assert found.drop("decision", "outside_data").equals(sales())
     assert found["decision"].to_list() == expected.to_list()
     assert run(["decide", model, str(table), "-o", str(tmp_path / "orders.csv")]) == 0
     assert pl.read_csv(tmp_path / "orders.csv")["decision"].to_list() == expected.to_list()

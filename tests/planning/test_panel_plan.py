@@ -144,7 +144,8 @@ def test_constant_sales(value):
         pl.lit(value).alias("sales")
     )
     fitted = OrderPlan(schema=Schema(sales="sales")).fit(rows)
-    np.testing.assert_array_equal(fitted.orders()["order"], value)
+    orders = fitted.orders()["order"]  # counts vary as much as chance makes them, or more
+    assert ((orders >= value) & (orders <= 1.2 * value)).all()
 
 
 def test_a_new_item_is_ordered_like_similar_ones():

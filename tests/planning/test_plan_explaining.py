@@ -74,7 +74,7 @@ def test_the_command(table, tmp_path, monkeypatch, capsys):
     words = ["decide", "model.unmet", "coming.csv", "--explain", "-o", "orders.csv"]
     assert run(words) == 0
     orders = pl.read_csv("orders.csv")
-    assert orders.columns[-5:] == [*PARTS, "decision"]
+    assert orders.columns[-6:] == [*PARTS, "decision", "outside_data"]
     summed = orders.select(pl.sum_horizontal(PARTS)).to_series()
     np.testing.assert_allclose(summed, orders["decision"], atol=3e-4)
     capsys.readouterr()

@@ -51,7 +51,7 @@ def test_an_order_rule_tells_which_days_sold_out(sales, asked):
 
 def test_the_corrected_history(sales, asked):
     found = asked.demand()
-    assert found.columns == ["dish", "date", "sales", "stockout", "demand", "low", "high"]
+    assert found.columns == ["dish", "date", "sales", "stockout", "demand", "low", "high", "why"]
     out = found.filter(pl.col("stockout") == 1)
     assert (out["demand"] >= out["sales"]).all()
     assert (out["low"] <= out["high"]).all()

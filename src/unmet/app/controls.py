@@ -416,7 +416,7 @@ class Job:
 
     def _tell(self, done: int, total: int, doing: str) -> None:
         self.step = done, total, doing
-        if runtime.exists():  # whoever closed the page does not wait any more
+        if runtime.exists():  # sessions that were closed do not wait any more
             self.waiting = set(filter(runtime.get_instance().is_active_session, self.waiting))
         if not self.waiting:
             raise Stopped

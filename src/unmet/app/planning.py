@@ -140,7 +140,7 @@ def _unpacked(file: Path) -> int:
             table = pl.scan_parquet(file)
             return int(table.select(pl.len()).collect().item()) * len(table.collect_schema())
     except (OSError, EOFError, BadZipFile, pl.exceptions.PolarsError):
-        pass  # whoever reads it says what is wrong
+        pass  # reading it says what is wrong
     return 0
 
 

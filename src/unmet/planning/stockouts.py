@@ -32,7 +32,7 @@ VIEWS = 4
 sold-out one with another value of what it hid."""
 MAX_SERIES = 200
 """Series that an order rule is looked for in: more take long and tell no more."""
-MIN_COUNT = 10.0
+MIN_COUNT = 5.0
 """Mean sales, where they are counts, below which a point mass proves nothing: 2 of 20 simulated
 panels of mean 0.5 had one, and were ordered ten times their demand for."""
 MAX_ROWS = 1_000
