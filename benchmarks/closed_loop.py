@@ -196,7 +196,7 @@ def one(kind, args, seed):
 
 
 def page(kept):
-    """Write the tables as a page, and draw who spirals down and who learns."""
+    """Write the tables as a page."""
     settings = sorted({key.split(" | ", 1)[1].rsplit(" | ", 1)[0] for key in kept})
     lines = [
         "# A shop in closed loop",
@@ -238,53 +238,14 @@ def page(kept):
             "",
         ]
     lines += [
-        "![Share of days sold out over the year](closed_loop.svg)",
-        "",
         "Days on which nothing was there and nothing was asked for, such as Sundays of the bakery, "
         "count as sold out. Tobit and safety stock know no weekdays. The oracle is no distribution "
-        "of nature: on demand without patterns a Tobit model, which averages over more days, is "
-        "below it, and on intermittent demand by a tenth. One seed each, ten series (twelve of the "
+        "of nature: on demand without patterns a Tobit model, which averages over more days, may "
+        "be below it. One seed each, ten series (twelve of the "
         "bakery, seven of the restaurant, twenty of fresh food, whose run is shorter).",
-        "",
-        "Of what is expected, the level of the series itself was made a candidate after these "
-        "runs; on intermittent demand it made the oracle, and `unmet` with it, 2% cheaper.",
         "",
     ]
     (RESULTS / "closed_loop.md").write_text("\n".join(lines))
-
-
-def draw(kept):
-    """Draw the share of days sold out over the year."""
-    import matplotlib.pyplot as plt
-
-    wanted = ("bakery", "restaurant", "negative binomial+weekday", "negative binomial+trend")
-    shown = [key for kind in wanted for key in kept if key.startswith(f"{kind} | ")][:4]
-    colours = {
-        "sales": "#b5651d",
-        "safety": "#c9a227",
-        "tobit": "#7a7a7a",
-        "log": "#1f6f8b",
-        "oracle": "#222222",
-    }
-    figure, axes = plt.subplots(1, len(shown), figsize=(3.1 * len(shown), 3.2), sharey=True)
-    for place, key in zip(np.atleast_1d(axes), shown, strict=True):
-        for name, colour in colours.items():
-            rate = kept[key]["sold_out"][name]
-            style = ":" if name == "oracle" else "-"
-            place.plot(
-                4 * np.arange(1, len(rate) + 1), rate, style, color=colour, label=LABELS[name]
-            )
-        place.set_title(key.split(" | ")[0], fontsize=9)
-        place.set_xlabel("week")
-        place.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-        place.spines[["top", "right"]].set_visible(False)
-    np.atleast_1d(axes)[0].set_ylabel("days sold out")
-    np.atleast_1d(axes)[0].set_ylim(0, None)
-    handles, labels = np.atleast_1d(axes)[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=3, fontsize=8, frameon=False)
-    figure.tight_layout(rect=(0, 0.14, 1, 1))
-    figure.savefig(RESULTS / "closed_loop.svg")
-    plt.close(figure)
 
 
 def main():
@@ -315,7 +276,6 @@ def main():
             )
             print(f"{key} ({found['seconds']:.0f} s): {shown}", flush=True)
     page(kept)
-    draw(kept)
 
 
 if __name__ == "__main__":
