@@ -1,4 +1,4 @@
-"""Weekly orders with a lead time: `ReplenishmentPlan`'s way beside rules that shops use.
+"""Weekly orders with a lead time: `unmet` beside rules that shops use.
 
     python benchmarks/weekly.py
 

@@ -153,7 +153,7 @@ CLAIMS = [
     (README, r"bakery: cost of.*?\*\*([\d.]+)", ".1f", cell, PLAN, "bakery | unmet plan", -1),
     (README, r"weighted for.*?\*\*([\d.]+)", ".3f", cell, PLAN, "unmet plan", -1),
     (README, r"weighted for.*?LightGBM ([\d.]+)", ".3f", cell, PLAN, "LightGBM", -1),
-    (README, r"without stock-out \| ([\d.]+)", ".3f", cell, PLAN, "unmet plan", -2),
+    (README, r"without stock-out \| \*\*([\d.]+)", ".3f", cell, PLAN, "unmet plan", -2),
     (README, r"without stock-out.*?LightGBM ([\d.]+)", ".3f", cell, PLAN, "LightGBM", -2),
     (README, r"own orders, bakery.*?\*\*([\d.]+)\*\*", ".2f", after, "bakery", "log"),
     (README, r"own orders, bakery.*?demand ([\d.]+)", ".2f", after, "bakery", "sales"),
