@@ -90,6 +90,34 @@ def test_profiles_keep_the_rate_and_their_levels_invert(rate, level):
         assert seen == pytest.approx(level, abs=1e-9)
 
 
+def test_a_rate_of_proportional_hazards_gives_the_truth_back():
+    """Orders whose hazard is in proportion to the truth's: Koziol and Green's model holds."""
+    rng = np.random.default_rng(0)
+    truth, order = rng.exponential(1.0, 200_000), rng.exponential(1.5, 200_000)
+    seen, rate = np.minimum(truth, order), float((truth > order).mean())
+    for level in (0.3, 0.8, 0.9):
+        at = float(SelloutProfile(rate).observed_level(level))
+        assert np.quantile(seen, at) == pytest.approx(-np.log1p(-level), rel=0.03)
+
+
+def test_beyond_the_rows_that_were_seen_the_lightest_tail_counts():
+    rng = np.random.default_rng(1)
+    truth = rng.gamma(4.0, 5.0, size=400)
+    order = np.full(400, float(np.quantile(truth, 0.6))) + rng.uniform(0, 1, 400)
+    X = rng.normal(size=(400, 1))
+    rule = fitted(X, np.minimum(truth, order), truth > order)
+    model = rule.model_
+    assert len(model.members) > 1
+    assert 0.3 < model.reach < 0.75
+    assert any("lightest tail" in note for note in rule.diagnosis_.notes)
+    rows, reach = model.at(model.chosen, X), model.reach
+    for level in (reach, 0.8, 0.97):
+        steps = rows._quantiles(level) - rows._quantiles(reach)
+        expected = rows.truth(reach) + steps.min(axis=0)
+        assert rows.truth(level) == pytest.approx(expected)
+        assert rows.below(rows.truth(level)) == pytest.approx(level, abs=1e-3)
+
+
 def test_quantiles_of_a_mixture_are_its_quantiles(usual):
     X, rule = flagged()[0], usual
     model = rule.model_

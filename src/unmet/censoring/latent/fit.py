@@ -205,6 +205,13 @@ def _learn_stack(model: FittedModel, families: Sequence[Family], seed: int, *, a
     heavy = [credible[place].model for place in kept]
     model.members = [next(r for r in model.ranked if r.model == each) for each in heavy]
     model.chosen = model.members[0]
+    if data.known and (data.kind == CENSORED).any():
+        ranks = model.of_training(model.chosen).rank(data.observation)
+        seen = np.sort(ranks[data.kind == SEEN])[::-1]
+        # ten rows beyond tell, or half of those that there would be without censoring
+        enough = np.minimum(10.0, 0.5 * data.n_rows * (1.0 - seen))
+        few = seen[np.arange(1, seen.size + 1) < enough]
+        model.reach = float(few.min()) if few.size else 1.0
 
 
 def _learn(
@@ -339,6 +346,11 @@ def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
                 f"The distribution of the {what} is a mixture of simple ones with shrunken slopes, "
                 f"weighted by rows held out: {', '.join(parts)}."
             )
+    if model.reach < 1.0 and len(model.members) > 1:
+        notes.append(
+            f"Few rows were seen beyond the truth's quantile at {model.reach:.2f}: above it the "
+            "lightest tail of these distributions is taken."
+        )
     if model.data.known:
         notes.append("Which rows are censored was known for every row.")
     elif rate is not None:

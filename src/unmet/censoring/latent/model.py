@@ -54,6 +54,9 @@ class FittedModel(CensoringModel):
     members, weights : list of FittedCandidate and ndarray
         Where flags, stock or a rate are known: simple distributions that answer together. The
         chosen model is then the heaviest of them, and stands for all. Empty otherwise.
+    reach : float
+        Where flags are known: level of the truth beyond which too few rows were seen to tell tails
+        apart. Above it the members' lightest tail counts, since a heavier one is a guess.
     order_plane : OrderPlane or None
     rate : RateRange or None
         Sell-out rates that the user has given.
@@ -95,6 +98,7 @@ class FittedModel(CensoringModel):
 
     checks: tuple[RobustnessCheck, ...] = ()
     free = smooth = False
+    reach = 1.0
     order_plane: OrderPlane | None = None
     order_rule: Any = None
     plot: QuantilePlot | None = None
@@ -357,6 +361,10 @@ class RowDistribution:
             location, log_scale = each.model.locate(each.parameters, columns, scale_basis)
             shape = each.model.shape(each.parameters, log_scale)
             self._members.append((each.model, location, log_scale, shape))
+        self._reach, self._starts, self._base = 1.0, np.zeros((1, 1)), np.zeros(1)
+        if model.reach < 1.0 and len(self._members) > 1:
+            self._starts = self._quantiles(model.reach)
+            self._base, self._reach = self._mixed(model.reach), model.reach
 
     def truth(self, level: Numbers) -> Array:
         """Quantile of the truth."""
@@ -402,19 +410,25 @@ class RowDistribution:
 
     def rank(self, value: Array) -> Array:
         """Probability of at most a value under the distributions that were fitted."""
-        total = np.zeros(np.shape(value))
-        for weight, (model, location, log_scale, shape) in zip(
-            self._weights, self._members, strict=True
-        ):
+        mixed = np.asarray(np.minimum(self._weights @ self._below(value), 1.0))
+        if self._reach == 1.0:
+            return mixed
+        light = self._below(self._starts + (value - self._base)).max(axis=0)
+        return np.where(value > self._base, np.maximum(light, self._reach), mixed)
+
+    def _below(self, value: Array) -> Array:
+        """Probability of at most a value under each member; values may differ by member."""
+        below = []
+        values = np.broadcast_to(value, (len(self._members), *np.shape(value)[-1:]))
+        for at, (model, location, log_scale, shape) in zip(values, self._members, strict=True):
             if model.family.space == "counts":
                 # the middle of the step, so that whole numbers do not all count as reached
-                count = np.maximum(value / model.unit, 0.0) + 0.5
-                below = 1.0 - reaches(count, *moments(location, shape))
+                count = np.maximum(at / model.unit, 0.0) + 0.5
+                below.append(1.0 - reaches(count, *moments(location, shape)))
             else:
-                u = (into(model.family.space, value, model.unit) - location) * np.exp(-log_scale)
-                below = np.exp(model.family.log_below(u, shape))
-            total += weight * below
-        return np.asarray(np.minimum(total, 1.0))
+                u = (into(model.family.space, at, model.unit) - location) * np.exp(-log_scale)
+                below.append(np.exp(model.family.log_below(u, shape)))
+        return np.stack(below)
 
     def censored(self, value: Array) -> Array:
         """Probability that the truth lies above an observation of this value."""
@@ -446,19 +460,25 @@ class RowDistribution:
         value = back(model.family.space, point, model.unit)
         return value if self._floor is None else np.maximum(value, self._floor)
 
+    def _quantiles(self, level: Numbers) -> Array:
+        """Quantile of each member."""
+        return np.stack([self._quantile(member, level) for member in self._members])
+
     def _mixed(self, level: Numbers) -> Array:
-        """Quantile of the mixture, between those of its members."""
-        each = np.stack([self._quantile(member, level) for member in self._members])
+        """Quantile of the mixture, between those of its members; beyond reach their lightest."""
+        each = self._quantiles(np.minimum(level, self._reach))
         low, high = each.min(axis=0), each.max(axis=0)
         if len(each) == 1:
             return np.asarray(low)
-        below, above = self.rank(low), self.rank(high)
+        light = (self._quantiles(level) - self._starts).min(axis=0)
+        beyond, level = np.asarray(level) > self._reach, np.minimum(level, self._reach)
+        below, above = self._weights @ self._below(low), self._weights @ self._below(high)
         for _ in range(9):
             middle = 0.5 * (low + high)
-            rank = self.rank(middle)
+            rank = self._weights @ self._below(middle)
             short = rank < level
             low, below = np.where(short, middle, low), np.where(short, rank, below)
             high, above = np.where(short, high, middle), np.where(short, above, rank)
         # what is left of the bracket is so narrow that the distribution is straight there
         share = np.clip((level - below) / np.maximum(above - below, 1e-300), 0.0, 1.0)
-        return np.asarray(low + share * (high - low))
+        return np.asarray(np.where(beyond, self._base + light, low + share * (high - low)))
