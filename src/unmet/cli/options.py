@@ -48,7 +48,9 @@ def flag(text: str) -> tuple[Any, Any, str]:
 
 READ: Named = {
     "decimal": word("Decimal sign of a CSV file that cannot tell itself: . or a comma."),
-    "sheet": word("Sheet of an Excel file to read; by default the first."),
+    "sheet": word(
+        "Sheet of an Excel file to read; by default the first with a table, and those like it."
+    ),
     "encoding": word("Encoding of a text file, where the guess is wrong: utf-8, …"),
     "as_json": flag("Print JSON instead of text."),
 }

@@ -154,7 +154,8 @@ def choose_model(
     held_out : str
         Where they were compared, the beginning of a clause.
     model : str, optional
-        The candidate that is chosen, where chance explains what another one costs less.
+        The candidate that is chosen, where chance explains what another one costs less; or
+        "blend", which is taken whatever the others cost.
     follows, costs : str
         What follows the candidate, and what it does less.
     **known
@@ -169,7 +170,8 @@ def choose_model(
         if abs(apart) <= 1e-9:
             return f"it {costs} as much as {labels[other]}"
         if apart < 0:
-            return f"it {costs} {-apart:.1%} more than {labels[other]}, which chance explains"
+            chance = "" if best == "blend" else ", which chance explains"
+            return f"it {costs} {-apart:.1%} more than {labels[other]}{chance}"
         return f"it {costs} {apart:.1%} less than {labels[other]}"
 
     others = ordered[:1]

@@ -145,7 +145,7 @@ def infer_stockouts(panel: Panel, history: History, gap: int, seed: int) -> tupl
     share = float(np.nanmean(panel.hidden))
     return panel, (
         f"No column tells which {unit} sold out, but sales do: {said}. So {share:.0%} of the "
-        f"{unit} are taken as sold out, and orders are for the demand behind them."
+        f"{unit} are taken as sold out, and the demand behind them is estimated."
     )
 
 

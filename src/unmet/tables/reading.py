@@ -210,7 +210,7 @@ def read_file(
         Decimal sign of numbers in text. By default all columns of numbers together tell it: 1.501
         in a file with 2,5 elsewhere is 1501. Files that cannot tell are refused.
     sheet : str, optional
-        Name of a sheet of an Excel file; by default the first.
+        Name of a sheet of an Excel file; by default the first with a table, and those like it.
     encoding : str, optional
         Encoding of a text file, as Python calls it, where the guess would be wrong.
 
