@@ -47,8 +47,8 @@ CURVATURES: dict[str, Callable[[Array], Array]] = {
     "weibull": lambda u: -np.exp(np.minimum(u, 30.0)),
 }
 #: Strengths of the ridge on slopes of standardised features, in units of the scale, that are tried.
-#: On real sets of 50 to 800 rows and 10 to 25 features rows held out choose 10 to 300. Later days
-#: of grocery sales lose by strong ones, restaurants by weak ones; a Tobit model has none.
+#: On real sets of 50 to 800 rows and 10 to 25 features rows held out choose 3 to 300. Later days of
+#: grocery sales lose by strong ones, restaurants by weak ones; a Tobit model has none.
 RIDGES = (0.3, 1.0, 3.0, 10.0, 30.0)
 
 
