@@ -137,3 +137,22 @@ def test_bad_input_of_distributions_gets_one_sentence(call, sentence):
     with pytest.raises(InvalidInput) as caught:
         call()
     assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_quantiles_are_the_least_values_that_reach_their_level(counted):
+    generator = np.random.default_rng(4)
+    mean = np.repeat(np.geomspace(0.3, 300, 60), 200).reshape(60, 40, 5)
+    drawn = generator.negative_binomial(4, 4 / (4 + mean))
+    drawn = drawn if counted else drawn * generator.uniform(0.8, 1.2, drawn.shape)
+    spread = DemandDistribution.fit(mean, drawn, counted=counted)
+    series, period = np.arange(60), np.arange(60) % 5
+    for level in (0.3, 0.75, 0.97):
+        value = spread.quantile(mean[:, 0, 0], series, period, level)
+        reached = spread.reached(value, mean[:, 0, 0], series, period)
+        if counted:
+            below = spread.reached(value - 1.0, mean[:, 0, 0], series, period)
+            assert (reached >= level - 1e-9).all()
+            assert (np.where(value > 0, below, 0.0) < level + 1e-9).all()
+        else:
+            np.testing.assert_allclose(reached, level, atol=1e-6)

@@ -193,6 +193,59 @@ def test_lots():
     assert OrderPlan(model="linear", horizon=2).fit(halves).orders()["order"].dtype == pl.Float64
 
 
+def test_lots_cost_least_of_all_multiples():
+    """Against a grid: expected cost of every multiple under the plan's own distribution."""
+    plan = OrderPlan(horizon=2, cost=Newsvendor(3, 1), lot=6, model="smoothing")
+    plan.fit(sales_table(n_series=6, flags=False))
+    series, day, _ = plan.targets_
+    count = np.arange(2_000)
+    for row, order in enumerate(plan.orders()["order"]):
+        own = (each[[row] * count.size] for each in plan._of_rows(series, day))
+        chance = np.diff(plan.distribution_.reached(count.astype(float), *own), prepend=0.0)
+        lots = np.arange(0, 1_200, 6)
+        costs = [chance @ plan.cost_.cost(np.full(count.size, float(lot)), count) for lot in lots]
+        assert costs[order // 6] <= min(costs) * (1 + 1e-3)
+
+
+def test_whole_units_are_decided_series_by_series():
+    rows = sales_table(n_series=4, flags=False)
+    weighed = pl.when(pl.col("item") == "003").then(pl.col("sales") + 0.25).otherwise("sales")
+    orders = OrderPlan(horizon=2, model="smoothing").fit(rows.with_columns(sales=weighed)).orders()
+    whole = (orders["order"] == orders["order"].round()).to_numpy()
+    assert whole[(orders["item"] != "003").to_numpy()].all()
+    assert not whole[(orders["item"] == "003").to_numpy()].all()
+
+
+def test_orders_beyond_all_sales_are_marked():
+    plan = OrderPlan(horizon=7, cost=Newsvendor.at_level(0.999), model="smoothing")
+    orders = plan.fit(sales_table(n_series=4, flags=False)).orders()
+    largest = dict(enumerate(plan.panel_.largest))
+    above = [row["order"] > largest[int(row["item"])] for row in orders.iter_rows(named=True)]
+    assert any(above)
+    assert [each == "above the largest sales" for each in orders["outside_data"]] == above
+
+
+def test_a_level_that_is_promised_is_reached_on_days_held_out():
+    plan = OrderPlan(horizon=3, cost=Newsvendor.at_level(0.8), model=("smoothing", "seasonal"))
+    plan.fit(sales_table(n_series=30, n_days=90, flags=False))
+    assert plan.reached_ == pytest.approx(0.8, abs=0.05)
+    assert plan.at(cost=Newsvendor.at_level(0.95)).reached_ == pytest.approx(0.95, abs=0.03)
+
+
+def test_a_member_that_spoils_the_mean_is_left_out(monkeypatch):
+    from unmet.planning.candidates import PanelModel
+
+    def spoiled(self, *rows):
+        return (5.0 if self.name == "neural" else 1.0) * usual(self, *rows)
+
+    usual = PanelModel.expected
+    monkeypatch.setattr(PanelModel, "expected", spoiled)
+    members = ("smoothing", "linear", "neural")
+    fitted = OrderPlan(horizon=3, model=members).fit(sales_table(flags=False))
+    assert fitted.choice_.members == ("smoothing", "linear")
+    assert "the others miss less without it" in fitted.choice_.left_out[0]
+
+
 def test_trees_are_left_out_where_their_package_is_missing(monkeypatch):
     from unmet.errors import MissingPackage
 

@@ -577,7 +577,8 @@ def _show_orders(planned: OrderPlan, orders: polars.DataFrame) -> None:
     typer.echo(f"\n{orders.height:,} orders from {dates.min()} to {dates.max()}: {units}.")
     outside = int((orders["outside_data"] != "").sum())
     if outside:
-        typer.echo(f"{outside:,} of them are above the largest sales of their series.")
+        are = "is" if outside == 1 else "are"
+        typer.echo(f"{outside:,} of them {are} above the largest sales of their series.")
 
 
 def _show_replenishment(planned: OrderPlan, orders: polars.DataFrame) -> None:

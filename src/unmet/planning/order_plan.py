@@ -507,7 +507,7 @@ class OrderPlan(BaseEstimator):
         if other.panel_.hidden is not None:
             other.rate_ = None
         other.notes_ = (*other._notes_on_parameters(), *self._notes_on_table)
-        other.overrides_ = None
+        other.overrides_ = other.reached_ = None
         with one_blas_thread():
             if again:
                 other._learn(silent)
@@ -882,6 +882,7 @@ class OrderPlan(BaseEstimator):
         self._memo["forecast"] = forecast
         tell(4, 5, "deciding")
         self._keep(forecast)
+        self.reached_: float | None = None
 
     def _sales_level(self, level: float, rate: float | None = None) -> float:
         """Level of sales at which demand has its quantile at a level, by the sell-out rate."""
@@ -953,8 +954,8 @@ class OrderPlan(BaseEstimator):
         if panel.hidden is None and self.rate_ is None:
             self.notes_ = (self._if_sold_out(series, day, order), *self.notes_)
         forecast = self._memo.get("forecast")
-        if forecast is not None:
-            self.reached_ = forecast.reached(self._sales_level(level))
+        if forecast is not None:  # with a rate only, nobody knows what days held out asked for
+            self.reached_ = None if self.rate_ is not None else forecast.reached(level)
         seen = (~np.isnan(panel.observed)).sum(axis=1)
         based_on = np.where(
             seen >= max(28 // LENGTH[panel.period], 4), "own history", "short history"

@@ -53,14 +53,21 @@ def smoothed(history: History, series: Places, day: Places, gap: Places) -> Arra
             table = _states(history, slice(start, start + _BLOCK), wanted, steps)
             cycle = day[rows] % history.cycle
             found[rows] = table[series[rows] - start, place[rows], cycle]
-            found[rows] *= history.profile[state[rows], cycle]
+            found[rows] *= _of_all(history)[state[rows], cycle]
     return found
+
+
+def _of_all(history: History) -> Array:
+    """Share of each weekday in what all series sell; 1 where there are no weekdays."""
+    if history.cycle == 1:
+        return np.ones_like(history.profile)
+    return np.asarray(np.maximum(history.profile, 0.05))
 
 
 def _states(history: History, block: slice, wanted: NDArray[np.intp], steps: int) -> Array:
     """Level × factor of some series, (n_series, n_wanted, cycle), where so many days are known."""
     demand, usual = history.demand[block], history.similar[block]
-    cycle = history.cycle
+    cycle, profile = history.cycle, _of_all(history)
     alpha, gamma = (each.ravel() for each in np.meshgrid(ALPHAS, GAMMAS if cycle > 1 else [0.0]))
     shape = (demand.shape[0], alpha.size)
     level, factor = np.empty(shape), np.ones((cycle, *shape))
@@ -81,7 +88,7 @@ def _states(history: History, block: slice, wanted: NDArray[np.intp], steps: int
             break
         came = demand[:, [known]].astype(np.float64)
         there = ~np.isnan(came)
-        of_all = max(float(history.profile[known, known % cycle]), 0.05)
+        of_all = float(profile[known, known % cycle])
         own = factor[known % cycle]
         before = [*before[1:], level]
         ahead = np.where(there & (seen_so_far >= steps), came - before[0] * own * of_all, 0.0)
