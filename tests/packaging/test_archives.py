@@ -152,7 +152,8 @@ def test_the_core_does_the_main_job_where_nothing_else_is(built, uv, tmp_path, e
     run(python, "-m", "unmet", *words.split(), "-o", "orders.xlsx", "--save", "m.unmet", cwd=work)
     assert "bread" in (work / "report.html").read_text(encoding="utf-8")
     check = "import polars as pl; print(pl.read_excel('orders.xlsx').height)"
-    assert run(python, "-c", check, cwd=work) == "6\n"  # two products, three days
+    # two products, three days; polars may say first that a column is empty
+    assert run(python, "-c", check, cwd=work).endswith("6\n")
     load = "import unmet; print(type(unmet.load('m.unmet')).__name__)"
     assert "OrderPlan" in run(python, "-c", load, cwd=work)
 
@@ -174,6 +175,7 @@ COSTS = "--underage 3 --overage 1"
 COMMANDS = {
     "plan": f"early.csv --horizon 7 {COSTS} -o week.csv --save plan.unmet --report r.html",
     "replenish": "out/sales.csv --lead-time 1 --on-hand stock -o stock.csv --report r.html",
+    "uncensor": "out/sales.csv -o demand.csv",
     "monitor": "plan.unmet out/sales.csv",
     "hours": "hours.csv -o days.csv",
     "diagnose": f"out/sales.csv {COLUMNS} {COSTS} --report r.html",
