@@ -95,20 +95,11 @@ def switched(changes: dict[str, Callable[[Any], Any]]) -> Iterator[None]:
             if vars(place).get(name) is original:
                 undo.append((place, name, original))
                 setattr(place, name, new)
-    forget()
     try:
         yield
     finally:
         for place, name, value in undo:
             setattr(place, name, value)
-        forget()
-
-
-def forget() -> None:
-    """Forget curves that were computed with other constants."""
-    found = find("censoring:SelloutProfile.of")
-    if found is not None and hasattr(found[0].of, "cache_clear"):
-        found[0].of.cache_clear()
 
 
 # --- scenarios: the latent model ------------------------------------------------------------------

@@ -208,14 +208,17 @@ TILL: Options = {
 }
 
 
+_Sales = Annotated[
+    Path | None,
+    typer.Argument(
+        help="CSV, Excel or Parquet file: a row for each day. With --hourly or --receipts it "
+        "may be left out: days are then sums of hours."
+    ),
+]
+
+
 def plan(
-    table: Annotated[
-        Path | None,
-        typer.Argument(
-            help="CSV, Excel or Parquet file: a row for each day. With --hourly or --receipts it "
-            "may be left out: days are then sums of hours."
-        ),
-    ] = None,
+    table: _Sales = None,
     *,
     words: dict[str, Any],
 ) -> None:
@@ -228,9 +231,7 @@ def plan(
     from unmet.validation import ErrorCollector
 
     wrong = ErrorCollector()
-    till = wrong.ask(till_file, words)
-    if table is None and till is None and not wrong.sentences:
-        raise InvalidInput("A table of sales must be given, or hours of the till, got neither.")
+    till = _till(table, words, wrong)
     under, over, level = (words[name] for name in ("underage", "overage", "service_level"))
     wrong.about_costs(level, underage=under, overage=over)
     cost = None
@@ -298,13 +299,7 @@ def replenish(
 
 
 def uncensor(
-    table: Annotated[
-        Path | None,
-        typer.Argument(
-            help="CSV, Excel or Parquet file: a row for each day. With --hourly or --receipts it "
-            "may be left out."
-        ),
-    ] = None,
+    table: _Sales = None,
     *,
     words: dict[str, Any],
 ) -> None:
@@ -313,9 +308,7 @@ def uncensor(
     from unmet.validation import ErrorCollector
 
     wrong = ErrorCollector()
-    till = wrong.ask(till_file, words)
-    if table is None and till is None and not wrong.sentences:
-        raise InvalidInput("A table of sales must be given, or hours of the till, got neither.")
+    till = _till(table, words, wrong)
     schema = replace(_schema(words), known_future=())  # orders would need them, a history does not
     _order(OrderPlan(schema=schema), table, words, wrong, till, demand_only=True)
 
@@ -334,6 +327,14 @@ def _show_demand(planned: OrderPlan, demand: polars.DataFrame) -> dict[str, Any]
         "demand": float(demand[asked].sum()),
         "notes": planned.notes_,
     }
+
+
+def _till(table: Path | None, words: dict[str, Any], wrong: ErrorCollector) -> Path | None:
+    """Give the file of hours; refuse a command that has neither these nor a table."""
+    till: Path | None = wrong.ask(till_file, words)
+    if table is None and till is None and not wrong.sentences:
+        raise InvalidInput("A table of sales must be given, or hours of the till, got neither.")
+    return till
 
 
 def _schema(words: dict[str, Any]) -> Schema:

@@ -3,8 +3,8 @@
 Members learn shares of a series' level from its history, each in its own way; their mean is what is
 expected. What it missed on periods that no member had seen says how demand spreads
 (`DemandDistribution`), so that an order at any service level is a quantile of it, and levels that
-are promised are those that were reached there. Choosing the best member instead of their mean cost
-up to 22% on real panels; a member is left out only where the mean is surely better without it.
+are promised are those that were reached there. A member is left out only where the mean is surely
+better without it.
 
 Where it is known which days sold out, a distribution says what they hid, and the panel is imputed
 twice over: the history looks back on expected demand instead of sales, and a sold-out day is
@@ -711,15 +711,15 @@ def _misses(expected: Array, truth: Array) -> Array:
 
 def _without_worst(members: list[str], found: dict[str, Array], truth: Array) -> list[str]:
     """Leave out the member without which the mean is surely better; say so."""
-    if len(members) < 3:
+    # forecasts of one series overlap, so that only several series tell chance
+    if len(members) < 3 or truth.shape[0] < 10:
         return []
     whole = _misses(np.mean([found[name] for name in members], axis=0), truth)
-    axis = 1 if whole.shape[0] >= 10 else 0  # series tell more about chance than origins
     surest, worst = 0.0, ""
     for name in members:
         rest = np.mean([found[each] for each in members if each != name], axis=0)
-        gain = (whole - _misses(rest, truth)).mean(axis=axis)
-        error = gain.std(ddof=1) / np.sqrt(gain.size) if gain.size > 1 else np.inf
+        gain = (whole - _misses(rest, truth)).mean(axis=1)
+        error = gain.std(ddof=1) / np.sqrt(gain.size)
         if gain.mean() > max(SURE * error, 0.02 * whole.mean()) and gain.mean() > surest:
             surest, worst = float(gain.mean()), name
     if not worst:

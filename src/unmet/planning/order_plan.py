@@ -891,7 +891,7 @@ class OrderPlan(BaseEstimator):
         if rate is None:
             return level
         # beyond that level a history of sales has nothing to say
-        return min(float(SelloutProfile.of(rate).observed_level(level)), 0.999)
+        return min(float(SelloutProfile(rate).observed_level(level)), 0.999)
 
     @property
     def _sales_cost(self) -> Newsvendor:

@@ -508,10 +508,8 @@ def _model_bars(data: Mapping[str, Any], finding: str, usual: str) -> dict[str, 
 
 def cost_table(choice: Any, unit: str) -> tables.Columns:
     """Costs of all candidates on periods held out."""
-    names, labels = (
-        sorted(choice.cost, key=choice.cost.__getitem__),
-        labels_of(unit, choice.members),
-    )
+    names = sorted(choice.cost, key=choice.cost.__getitem__)
+    labels = labels_of(unit, choice.members)
     return [
         ("model", [capital(labels[name]) for name in names], False),
         ("cost", [number(choice.cost[name], 4) for name in names], True),

@@ -146,7 +146,7 @@ class FittedModel(CensoringModel):
         """Give what a candidate model hides if it is fitted to observations; else None."""
         imposed = self.any_distribution and fitted.model.policy == "absent" and fitted.share > 0.0
         if imposed or (self.members and self.data.rate is not None):
-            return SelloutProfile.of(fitted.share)
+            return SelloutProfile(fitted.share)
         return None
 
     # --- What a censoring model says.

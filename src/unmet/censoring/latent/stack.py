@@ -73,11 +73,6 @@ class SelloutProfile:
     def __init__(self, rate: float) -> None:
         self.rate = rate
 
-    @staticmethod
-    def of(rate: float) -> SelloutProfile:
-        """Profile of a rate."""
-        return SelloutProfile(rate)
-
     @property
     def highest(self) -> float:
         """Level of the truth above which observations say nothing: its quantiles stay the same."""
