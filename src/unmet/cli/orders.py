@@ -561,9 +561,10 @@ def _show_orders(planned: OrderPlan, orders: polars.DataFrame) -> None:
         table = [(labels[name], f"{cost:.4g}") for name, cost in costs]
         typer.echo(text_table(["model", f"cost of a {panel.unit}"], table))
     if planned.reached_ is not None:
+        met = "demand" if panel.hidden is not None else "all that was sold"
         typer.echo(
             f"On {panel.unit}s held out, orders at a service level of "
-            f"{float(planned.cost_.level):.0%} met demand on {planned.reached_:.1%}."
+            f"{float(planned.cost_.level):.0%} met {met} on {planned.reached_:.1%}."
         )
     if choice.cost and not choice.censoring_adjusted:
         typer.echo(f"Costs are those of sales: nothing says which {panel.unit}s sold out.")

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from unmet.arrays import Array
+from unmet.censoring.latent.sellout import skewness
 from unmet.censoring.panel import PanelDistribution
 from unmet.costs import Newsvendor, SquaredError
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
@@ -454,6 +455,8 @@ class DemandForecast:
     members_ : tuple of PanelModel
         Those whose mean is expected.
     distribution_ : DemandDistribution
+    skewness_ : tuple of two floats or None
+        Of what was missed on periods held out, and its variance; None where nothing was.
     training_ : TrainingSet
     """
 
@@ -496,6 +499,7 @@ class DemandForecast:
         origins = self._origins(panel)
         before = self.training(panel.until(int(origins[0]))) if origins.size else None
         self._held_out: tuple[Array, Array] | None = None
+        self.skewness_: tuple[float, float] | None = None
         if before is None or min(before.n_rows, self.training_.n_rows) < MIN_ROWS:
             self._take_simplest(panel)
             return self
@@ -508,6 +512,7 @@ class DemandForecast:
         if len(members) > 1:
             found["blend"] = together
         self._held_out = together, truth
+        self.skewness_ = _skewness(together, truth)
         self.distribution_ = DemandDistribution.fit(together, truth, counted=panel.counted)
         self.choice_ = self._compare(found, truth, members, cost, panel, tuple(left_out))
         self._tell("learning from all of the past")
@@ -694,6 +699,19 @@ def _rows(known: NDArray[np.bool_]) -> tuple[Places, Places]:
     """Series and periods of what is known."""
     series, _, period = np.nonzero(known)
     return series, period
+
+
+def _skewness(expected: Array, truth: Array) -> tuple[float, float] | None:
+    """Skewness of misses of those series and periods of which most is expected.
+
+    Small counts are skewed whatever is hidden.
+    """
+    known = ~np.isnan(truth)
+    mean, came = expected[known], truth[known]
+    most = mean >= max(float(np.median(mean)) if mean.size else 0.0, 1e-12)
+    if most.sum() < 20:
+        return None
+    return skewness((came - mean)[most] / np.sqrt(mean[most]))
 
 
 def _misses(expected: Array, truth: Array) -> Array:

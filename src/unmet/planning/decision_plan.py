@@ -289,8 +289,8 @@ class DecisionPlan(BaseEstimator):
         if rate is not None:
             shown = f"{rate:g}" if not isinstance(rate, tuple) else f"{rate[0]:g} to {rate[1]:g}"
             band += f", sell-out rate {shown}"
-        followed = getattr(rule, "when_unidentified", "least_censoring")
-        if followed != "least_censoring":
+        followed = getattr(rule, "when_unidentified", "expected_cost")
+        if followed != "expected_cost":
             band += f", when unidentified {followed}"
         return f"this plan: {self.model_name}, {band}"
 

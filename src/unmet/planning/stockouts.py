@@ -5,8 +5,8 @@ days sold out, the same is asked as by `unmet diagnose`. Sales that lie exactly 
 sales were bounded by orders (`OrderRuleDetection`): these days sold out. Otherwise the latent model
 is fitted to the rows of the panel (`fit_censoring`), if these have a point mass on a plane of their
 features: the shape of sales in units of their level proves nothing. Its answer is used where the
-verdict is "yes"; where the data cannot tell, sales are taken for demand, and the plan says what
-that leaves open.
+verdict is "yes"; where the data cannot tell, orders follow the least expected cost over sell-out
+rates (`unmet.censoring.latent.sellout`), and the plan says what that assumes.
 """
 
 from __future__ import annotations

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from unmet import LatentBand, Newsvendor
-from unmet.censoring.latent.stack import SelloutProfile, _ridged
+from unmet.censoring.latent.stack import _ridged
 from unmet.data import load_yaz
 from unmet.simulate import censor, history_orders
 
@@ -75,29 +73,6 @@ def test_a_fit_is_the_penalised_maximum_that_scipy_finds(few, name, strength):
     assert np.exp(-log_scale[0]) == pytest.approx(best.x[-1], rel=1e-3)
     expected = (best.x[0] + slopes @ best.x[1:-1]) / best.x[-1]
     assert location == pytest.approx(expected, rel=1e-3, abs=1e-3)
-
-
-@given(st.floats(0.0, 0.95), st.floats(0.02, 0.98))
-def test_profiles_keep_the_rate_and_their_levels_invert(rate, level):
-    profile = SelloutProfile(rate)
-    ranks = (np.arange(20_000) + 0.5) / 20_000
-    assert profile.sold_out(ranks).mean() == pytest.approx(rate, abs=2e-3)
-    seen = float(profile.observed_level(level))
-    assert level - 1e-9 <= seen <= 1.0
-    if seen < 1 - 1e-5:
-        assert float(profile.truth_level(seen)) == pytest.approx(level, abs=1e-6)
-    if rate == 0:
-        assert seen == pytest.approx(level, abs=1e-9)
-
-
-def test_a_rate_of_proportional_hazards_gives_the_truth_back():
-    """Orders whose hazard is in proportion to the truth's: Koziol and Green's model holds."""
-    rng = np.random.default_rng(0)
-    truth, order = rng.exponential(1.0, 200_000), rng.exponential(1.5, 200_000)
-    seen, rate = np.minimum(truth, order), float((truth > order).mean())
-    for level in (0.3, 0.8, 0.9):
-        at = float(SelloutProfile(rate).observed_level(level))
-        assert np.quantile(seen, at) == pytest.approx(-np.log1p(-level), rel=0.03)
 
 
 def test_beyond_the_rows_that_were_seen_the_lightest_tail_counts():

@@ -13,8 +13,8 @@ from unmet.censoring.latent.diagnose import diagnose
 from unmet.censoring.latent.fit import arithmetic, fit_censoring
 from unmet.censoring.latent.location import looks_for_bends
 from unmet.censoring.latent.model import ROWS_AT_A_TIME, FittedModel, RowDistribution
-from unmet.censoring.latent.observed import read_rate
 from unmet.censoring.latent.selection import FittedCandidate
+from unmet.censoring.latent.sellout import read_rate
 from unmet.censoring.latent.unidentified import (
     WHEN_UNIDENTIFIED,
     RowRegrets,
@@ -22,6 +22,7 @@ from unmet.censoring.latent.unidentified import (
     at_rate,
     left_over,
     more_than_one,
+    of_least_cost,
 )
 from unmet.censoring.model import Diagnosis
 from unmet.censoring.order_rule import OrderRuleDetection
@@ -46,8 +47,11 @@ class LatentBand(BandRule):
     Parameters
     ----------
     sellout_rate : float or tuple of two floats, default=None
-        Share of rows that sold out, where you know it; imposed on the likelihood. A range
-        is imposed by its middle, and `band_range` gives the bands of both ends.
+        Share of rows that sold out, where you know it. How much they hid is not known with it:
+        decisions cost least on average over anything from nothing to all that the rate allows,
+        weighted by how far observations are skewed (`unmet.censoring.latent.sellout`). A range
+        counts with all its rates, and `band_range` gives the bands of both ends. With families that
+        are named the rate is imposed on the likelihood, a range by its middle.
     families : "auto", "lifetimes", str or sequence of str, default="auto"
         Families of the truth: "normal", "logistic", "laplace", "student", "gumbel" and "skewed"
         (to the right, the latter with a shape of its own); for positive observations also
@@ -67,14 +71,16 @@ class LatentBand(BandRule):
     order_rule : "auto", OrderRuleDetection or None, default="auto"
         Looks for the order rule when `fit` is given times: rows it finds sold out or not then
         enter the likelihood as known. None does not look.
-    when_unidentified : {"least_censoring", "minimax_regret", "expected_cost"},
-    default="least_censoring"
-        What to follow where the data cannot tell between candidates. "least_censoring": that of the
-        least censoring. "minimax_regret": the decision whose largest loss against knowing the truth
-        is smallest, over all candidates and sell-out rates (up to 60%) that are not ruled out.
-        "expected_cost": the least expected cost, each weighted by its likelihood and by a prior of
-        sell-out rates. All three are the same where the data can tell, or flags, stock or limits
-        do. A range `sellout_rate` says between what rates to look instead.
+    when_unidentified : {"expected_cost", "least_censoring", "minimax_regret"},
+    default="expected_cost"
+        What to follow where the data cannot tell between candidates. "expected_cost": the least
+        expected cost over sell-out rates of 0 to 60%; half of the prior is on 0, and observations
+        that are not skewed to the right, as demand is, make larger ones likelier.
+        "least_censoring": the candidate of the least censoring, mostly none. "minimax_regret": the
+        decision whose largest loss against knowing the truth is smallest, over all candidates and
+        sell-out rates (up to 60%) that are not ruled out. All three are the same where the data can
+        tell, or flags, stock or limits do. A range `sellout_rate` says between what rates to look
+        instead.
     blend : float from 0 to 1, optional
         Where flags, stock or a rate are known: share of the distribution's own quantile in what the
         model is trained on; the rest are the observations, shifted to the level of that quantile.
@@ -108,8 +114,8 @@ class LatentBand(BandRule):
     found as noisy orders, not as a point mass.
 
     What cannot be told from data: a right-skewed truth that is censored looks like a symmetric one
-    that is not. Then ``diagnosis_.identified`` is "no", the band is that of the least censoring,
-    and a sell-out rate, some flags or a few audited rows are worth more than any amount of further
+    that is not. Then ``diagnosis_.identified`` is "no", the band follows `when_unidentified`, and a
+    sell-out rate, some flags or a few audited rows are worth more than any amount of further
     observations.
 
     Examples
@@ -134,7 +140,7 @@ class LatentBand(BandRule):
         *,
         location: Any = "auto",
         order_rule: Any = "auto",
-        when_unidentified: WhenUnidentified = "least_censoring",
+        when_unidentified: WhenUnidentified = "expected_cost",
         blend: float | None = None,
         max_rows: int = 200_000,
         random_state: int | np.random.RandomState | None = None,
@@ -183,12 +189,11 @@ class LatentBand(BandRule):
             orders=self.orders,
             location=self.location,
             estimator=estimator,
+            when_unidentified=self.when_unidentified,
             max_rows=self.max_rows,
             random_state=self.random_state,
         )
         self._verdicts: dict[str, Any] = {}
-        if self.when_unidentified != "least_censoring":
-            self.diagnosis_ = self.diagnosis_for(rows.cost)
         return self.diagnosis_
 
     @arithmetic()
@@ -206,6 +211,10 @@ class LatentBand(BandRule):
             verdict = self._verdicts[named]
         if not more_than_one(self.model_, verdict):
             return [self.model_.chosen], np.ones(1)
+        if self.when_unidentified == "expected_cost":
+            expected = of_least_cost(self.model_, cost)
+            if expected is not None:
+                return [expected], np.ones(1)
         return left_over(self.model_)
 
     def _regrets(
@@ -220,7 +229,9 @@ class LatentBand(BandRule):
 
     @property
     def _one(self) -> bool:
-        """Whether one candidate model decides."""
+        """Whether the chosen model decides alone."""
+        if self.when_unidentified == "expected_cost" and self.model_.members:
+            return True
         return self.when_unidentified == "least_censoring" or self.model_.data.known
 
     @arithmetic()

@@ -21,7 +21,6 @@ from unmet.censoring.latent.observed import (
     Observed,
     read_families,
     read_policies,
-    read_rate,
     usable,
 )
 from unmet.censoring.latent.orders import find_believed_plane
@@ -33,7 +32,9 @@ from unmet.censoring.latent.robustness import (
     sharper,
 )
 from unmet.censoring.latent.selection import FittedCandidate, choose, explain, rank
-from unmet.censoring.latent.stack import SelloutProfile, fit_members, plain_families, weigh
+from unmet.censoring.latent.sellout import read_rate, skewness
+from unmet.censoring.latent.stack import fit_members, plain_families, weigh
+from unmet.censoring.latent.unidentified import WhenUnidentified
 from unmet.censoring.order_rule import OrderRuleDetection
 from unmet.costs import CustomPricing, PiecewiseLinearCost
 from unmet.errors import InvalidInput, SolverFailure
@@ -64,6 +65,7 @@ def fit_censoring(
     orders: Any = "auto",
     location: Any = None,
     estimator: Any = None,
+    when_unidentified: WhenUnidentified = "least_censoring",
     max_rows: int = 200_000,
     random_state: Any = None,
 ) -> FittedModel:
@@ -74,7 +76,7 @@ def fit_censoring(
     rows : Rows
         Flags, stock or limits are used where they are there; times and series are searched for an
         order rule. The diagnosis is for their cost.
-    sellout_rate, order_rule, families, orders, location, max_rows, random_state
+    sellout_rate, order_rule, families, orders, location, when_unidentified, max_rows, random_state
         As of `LatentBand`.
     estimator : estimator, optional
         The model that will be trained: ``location="auto"`` looks for bends if it can bend.
@@ -147,6 +149,8 @@ def fit_censoring(
     model.order_plane, model.rate, model.order_rule = order_plane, rate, found_rule
     model.notes = notes
     model.free = free and not data.known and data.rate is None
+    if data.limits is None and not data.known:
+        model.skewness = _skewness(data)
     if to_stack:
         _learn_stack(model, to_stack, seed, auto=auto)
     else:
@@ -165,8 +169,18 @@ def fit_censoring(
         model.told = tell(model)
     model.plot = draw_quantiles(model)
     _add_notes(model, used, notes)
-    model.diagnosis_ = diagnose(model, used.cost)
+    model.diagnosis_ = diagnose(model, used.cost, when_unidentified)
     return model
+
+
+def _skewness(data: Observed) -> tuple[float, float]:
+    """Skewness of what a linear model leaves of the observations, in units of counts' noise."""
+    seen, weight = data.observation, data.weight
+    root = np.sqrt(weight)[:, None]
+    slopes = np.linalg.lstsq(root * data.basis, root[:, 0] * seen, rcond=None)[0]
+    expected = data.basis @ slopes
+    noise = np.sqrt(np.maximum(expected, max(0.2 * float(np.mean(seen)), 1e-12)))
+    return skewness((seen - expected) / noise, weight)
 
 
 def _to_stack(
@@ -199,7 +213,7 @@ def _learn_stack(model: FittedModel, families: Sequence[Family], seed: int, *, a
     if not credible:
         raise InvalidInput(_NOTHING_SEEN)
     if data.rate is not None:
-        credible = [replace(each, share=data.rate) for each in credible]
+        credible = [replace(each, share=data.rate, rate=model.rate) for each in credible]
     model.ranked = rank(credible, data.weight)
     kept, model.weights = weigh(credible, data.weight)
     heavy = [credible[place].model for place in kept]
@@ -358,7 +372,7 @@ def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
         notes.append(f"The sell-out rate of {given} was given, not found.")
         cost = sample.cost
         level = float(np.max(cost.level)) if isinstance(cost, PiecewiseLinearCost) else 0.0
-        if isinstance(profile, SelloutProfile) and level > profile.highest:
+        if profile is not None and level > profile.highest:
             notes.append(
                 "So many rows sold out that observations say nothing of quantiles of the truth "
                 f"above {profile.highest:.2f}: decisions at {level:.2f} are held there."

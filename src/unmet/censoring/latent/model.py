@@ -18,10 +18,10 @@ from unmet.arrays import Array, Features, Numbers
 from unmet.censoring.latent.counts import count_likelihood, count_quantile, moments, reaches
 from unmet.censoring.latent.likelihood import CENSORED, UNKNOWN, row_likelihood
 from unmet.censoring.latent.location import LocationBasis
-from unmet.censoring.latent.observed import Observed, RateRange, back, into
+from unmet.censoring.latent.observed import Observed, back, into
 from unmet.censoring.latent.orders import OrderPlane
 from unmet.censoring.latent.selection import FittedCandidate
-from unmet.censoring.latent.stack import SelloutProfile
+from unmet.censoring.latent.sellout import RateRange, SelloutProfile
 from unmet.censoring.model import (
     CensoringModel,
     QuantilePlot,
@@ -60,6 +60,8 @@ class FittedModel(CensoringModel):
     order_plane : OrderPlane or None
     rate : RateRange or None
         Sell-out rates that the user has given.
+    skewness : tuple of two floats or None
+        Of what a linear model leaves of the observations, and its variance.
     free : bool
         Whether the truth may follow any distribution: nobody has named one.
     smooth : bool
@@ -104,6 +106,7 @@ class FittedModel(CensoringModel):
     plot: QuantilePlot | None = None
     share_range: tuple[float, float] | None = None
     rate: RateRange | None = None
+    skewness: tuple[float, float] | None = None
     told: tuple[Array, bool, float] | None = None
     chosen: FittedCandidate
 
@@ -144,10 +147,7 @@ class FittedModel(CensoringModel):
 
     def profile_of(self, fitted: FittedCandidate) -> SelloutProfile | None:
         """Give what a candidate model hides if it is fitted to observations; else None."""
-        imposed = self.any_distribution and fitted.model.policy == "absent" and fitted.share > 0.0
-        if imposed or (self.members and self.data.rate is not None):
-            return SelloutProfile(fitted.share)
-        return None
+        return None if fitted.rate is None else SelloutProfile(fitted.rate, self.skewness)
 
     # --- What a censoring model says.
 

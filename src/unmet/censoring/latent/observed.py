@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from unmet.censoring.latent.likelihood import (
 )
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
-from unmet.validation import Number, refusal
+from unmet.validation import refusal
 
 
 @dataclass(frozen=True)
@@ -301,35 +301,6 @@ def usable(sample: Rows, notes: list[str]) -> Rows:
             "nothing is then known of the truth but a lower bound."
         )
     return sample
-
-
-class RateRange(NamedTuple):
-    """Sell-out rates that are thought possible."""
-
-    low: float
-    high: float
-
-    @property
-    def imposed(self) -> tuple[float, float]:
-        """The middle, and how far it may be missed: a range more than a number."""
-        return 0.5 * (self.low + self.high), max(0.01, 0.25 * (self.high - self.low))
-
-
-def read_rate(value: Any) -> RateRange | None:
-    """Read a number, or two, in [0, 1)."""
-    if value is None:
-        return None
-    listed = isinstance(value, Iterable) and not isinstance(value, str)
-    ends = list(value) if listed else [value, value]
-    inside = Number(least=0, below=1)
-    try:
-        low, high = (inside("sellout_rate", end) for end in ends)
-    except ValueError:
-        allowed = "a number from 0 to below 1, or a range of two"
-        raise refusal("sellout_rate", allowed, value) from None
-    if low > high:
-        raise refusal("sellout_rate", "a range (low, high) with low <= high", value)
-    return RateRange(low, high)
 
 
 def read_families(value: Any, observed: Observed) -> list[Family]:

@@ -11,10 +11,7 @@ of z = θ t − x'γ for each of these families, be it seen, censored or below a
 all rows with the ridge, and Newton's method finds the one maximum from anywhere.
 
 Where only the *share* of sold-out rows is known, the same distributions describe the observations,
-and `SelloutProfile` says what they hide: if a row at rank u of its distribution was sold out with
-probability p(u), then the hazards of observation and truth are in the proportion 1 to 1 − p(u), so
-that the truth's α-quantile is the observation's quantile at another level, the same for all rows.
-Taken is a constant p, the model of Koziol and Green (1976).
+and `SelloutProfile` says what they hide.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy import linalg, optimize, special
 
-from unmet.arrays import Array, Numbers
+from unmet.arrays import Array
 from unmet.censoring.latent.families import FAMILIES, Family, family_named, ratio
 from unmet.censoring.latent.likelihood import (
     CENSORED,
@@ -50,47 +47,6 @@ CURVATURES: dict[str, Callable[[Array], Array]] = {
 #: On real sets of 50 to 800 rows and 10 to 25 features rows held out choose 3 to 300. Later days of
 #: grocery sales lose by strong ones, restaurants by weak ones; a Tobit model has none.
 RIDGES = (0.3, 1.0, 3.0, 10.0, 30.0)
-
-
-class SelloutProfile:
-    """What a share of sold-out rows says of the truth, where nothing else is known of them.
-
-    A rate is a statement about the mean only: which observations were orders depends on who placed
-    them. On bakery, restaurant and grocery demand the share sold out rises with the rank u of the
-    observation, on fresh food it falls (from .68 in the lowest fifth to .43 in the highest).
-    Constant odds lie between: they close 66% to 107% of the gap on seven real sets, odds that rise
-    71% to 118% on six and -67% on fresh food.
-
-    Parameters
-    ----------
-    rate : float
-        Share of rows sold out.
-    """
-
-    #: Integrated hazard of the observation that counts as its end: six rows in a million.
-    _END = 12.0
-
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
-
-    @property
-    def highest(self) -> float:
-        """Level of the truth above which observations say nothing: its quantiles stay the same."""
-        return float(-np.expm1(-self._END * (1.0 - self.rate)))
-
-    def observed_level(self, level: Numbers) -> Array:
-        """Level of the observation at whose quantile the truth has its quantile at `level`."""
-        hazard = -np.log1p(-np.asarray(level)) / max(1.0 - self.rate, 1e-12)
-        return np.asarray(-np.expm1(-np.minimum(hazard, self._END)))
-
-    def truth_level(self, rank: Numbers) -> Array:
-        """Probability that the truth is at most the observation's quantile at `rank`."""
-        hazard = -np.log1p(-np.minimum(rank, 1.0 - 1e-15))
-        return np.asarray(-np.expm1(-(1.0 - self.rate) * hazard))
-
-    def sold_out(self, rank: Numbers) -> Array:
-        """Probability that a row observed at this rank was sold out: the rate."""
-        return np.full(np.shape(rank), self.rate)
 
 
 def plain_families(families: Sequence[Family], *, auto: bool, positive: bool) -> list[Family]:

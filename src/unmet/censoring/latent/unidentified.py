@@ -14,9 +14,13 @@ equal. That common value is the certificate: if one of the distributions is the 
 loses more against knowing it. `expected` weighs the distributions instead: its decision is the
 α-quantile of their mixture.
 
-Which distributions are left: every candidate model that cannot be ruled out, and the chosen family
-with other sell-out rates imposed as far as the likelihood allows; none above `MAX_SOLD_OUT`, unless
-somebody knows better. Where any distribution is possible but the family allows no rate at all,
+Where any distribution of the truth is possible, the likelihood of a shape proves nothing, and the
+least expected cost follows from what is known of sell-out rates in general, and from the skewness
+of the observations (`SelloutProfile`).
+
+Which distributions are left for the rest: every candidate model that cannot be ruled out, and the
+chosen family with other sell-out rates imposed as far as the likelihood allows; none above
+`MAX_SOLD_OUT`, unless somebody knows better. Where any distribution is possible but the family allows no rate at all,
 rates count with what they hide elsewhere (`SelloutProfile`).
 """
 
@@ -33,6 +37,7 @@ from unmet.arrays import Array, Features
 from unmet.censoring.latent.likelihood import FLOOR, UNKNOWN
 from unmet.censoring.latent.model import FittedModel
 from unmet.censoring.latent.selection import FittedCandidate, run
+from unmet.censoring.latent.sellout import ANY_RATE, RateRange
 from unmet.censoring.model import (
     MAX_SOLD_OUT,
     RATES,
@@ -42,7 +47,7 @@ from unmet.censoring.model import (
     equally_likely,
     mean_cost,
 )
-from unmet.costs import Cost, PiecewiseLinearCost
+from unmet.costs import Cost, Newsvendor, PiecewiseLinearCost, SquaredError, TieredCost
 from unmet.rows import Rows
 
 WhenUnidentified: TypeAlias = Literal["least_censoring", "minimax_regret", "expected_cost"]
@@ -78,7 +83,7 @@ def at_rate(model: FittedModel, rate: float, *, by_shape: bool = False) -> Fitte
         fall = float(np.sum(special.rel_entr([share, 1.0 - share], rates)))
         return replace(chosen, share=rate, likelihood=chosen.likelihood - model.n_rows * fall)
     if model.members or (model.any_distribution and not by_shape):
-        return replace(chosen, share=rate)
+        return replace(chosen, share=rate, rate=RateRange(rate, rate) if rate else None)
     if rate not in model.imposed and model.data.n_rows:
         model.imposed[rate] = _fit_at_rate(model, rate)
     if rate in model.imposed:
@@ -130,6 +135,22 @@ def more_than_one(model: FittedModel, identified: Identified | None) -> bool:
 
 
 # --- Which candidates are left.
+
+
+def of_least_cost(model: FittedModel, cost: Cost) -> FittedCandidate | None:
+    """Give the distribution whose quantiles cost least on average over all sell-out rates.
+
+    None where the shape of the observations says more than a prior does. There is none of offers
+    and of planned replacements, for which the least censoring is followed.
+    """
+    if not (model.members or model.any_distribution):
+        return None
+    if model.members or not isinstance(cost, Newsvendor | TieredCost | SquaredError):
+        return model.chosen
+    expected = replace(model.chosen, rate=ANY_RATE)
+    profile = model.profile_of(expected)
+    assert profile is not None
+    return replace(expected, share=profile.mean)
 
 
 def left_over(model: FittedModel) -> tuple[list[FittedCandidate], Array]:
@@ -379,8 +400,12 @@ def compare_choices(model: FittedModel, rows: Rows, followed: WhenUnidentified) 
     left, weight = left_over(model)
     found = RowRegrets(model, left, weight, rows.features, rows.cost, anchored=True)
     shares, choices = [each.share for each in left], {}
+    expected = of_least_cost(model, rows.cost)
     for when in WHEN_UNIDENTIFIED:
-        decision = found.decide(when)
+        if when == "expected_cost" and expected is not None:
+            decision = found.seen + model.shifts(expected, rows.features, rows.cost)
+        else:
+            decision = found.decide(when)
         lost = [model.mean(each) for each in found.regret(decision)]
         choices[when] = Choice(
             decision=model.mean(decision),
