@@ -53,8 +53,7 @@ def test_proportional_hazards_give_the_truth_back():
     rng = np.random.default_rng(0)
     truth, order = rng.exponential(1.0, 200_000), rng.exponential(1.5, 200_000)
     seen, rate = np.minimum(truth, order), float((truth > order).mean())
-    profile = SelloutProfile(RateRange(rate, rate))
-    profile.rates, profile.weights = np.array([rate]), np.ones(1)
+    profile = SelloutProfile.exactly(rate)
     for level in (0.3, 0.8, 0.9):
         at = float(profile.observed_level(level))
         assert np.quantile(seen, at) == pytest.approx(-np.log1p(-level), rel=0.03)

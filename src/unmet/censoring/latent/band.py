@@ -201,21 +201,26 @@ class LatentBand(BandRule):
         """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
         return diagnose(self.model_, cost, self.when_unidentified)
 
-    def _left(self, cost: Cost) -> tuple[list[FittedCandidate], Array]:
-        """All candidate models that are left with their weights, or the chosen one alone."""
+    def _alone(self, cost: Cost) -> FittedCandidate | None:
+        """Give the candidate model that decides alone; None where the least regret is asked for."""
+        chosen, when = self.model_.chosen, self.when_unidentified
+        if when == "least_censoring" or self.model_.data.known:
+            return chosen
+        if when == "minimax_regret":
+            return None
+        sure = self.diagnosis_.identified == "yes"
+        return chosen if sure else of_least_cost(self.model_, cost)
+
+    def _left(self, cost: Cost) -> list[FittedCandidate]:
+        """All candidate models that are left."""
         verdict, named = self.diagnosis_.identified, repr(cost)
         # of costs that differ by row, what was said of those of `fit`
         if named != repr(self.cost_) and common_rows(cost.parameters()) is None:
             if named not in self._verdicts:
                 self._verdicts[named] = diagnose(self.model_, cost).identified
             verdict = self._verdicts[named]
-        if not more_than_one(self.model_, verdict):
-            return [self.model_.chosen], np.ones(1)
-        if self.when_unidentified == "expected_cost":
-            expected = of_least_cost(self.model_, cost)
-            if expected is not None:
-                return [expected], np.ones(1)
-        return left_over(self.model_)
+        many = more_than_one(self.model_, verdict)
+        return left_over(self.model_) if many else [self.model_.chosen]
 
     def _regrets(
         self, features: Features, cost: Cost, *, anchored: bool
@@ -225,31 +230,30 @@ class LatentBand(BandRule):
         for start in range(0, n_rows, ROWS_AT_A_TIME):
             index = np.arange(start, min(start + ROWS_AT_A_TIME, n_rows))
             part = features[index], cost.take(index)
-            yield index, RowRegrets(self.model_, *left, *part, anchored=anchored)
-
-    @property
-    def _one(self) -> bool:
-        """Whether the chosen model decides alone."""
-        if self.when_unidentified == "expected_cost" and self.model_.members:
-            return True
-        return self.when_unidentified == "least_censoring" or self.model_.data.known
+            yield index, RowRegrets(self.model_, left, *part, anchored=anchored)
 
     @arithmetic()
     def _band(self, features: Features, cost: Cost) -> Band:
-        model = self.model_
-        if not self._one:
-            shift = np.empty(features.shape[0])
-            for index, rows in self._regrets(features, cost, anchored=True):
-                # at least what is seen, and below it by rounding only
-                shift[index] = np.maximum(rows.decide(self.when_unidentified) - rows.seen, 0.0)
-            return Band(shift, shift)
-        shift = model.shifts(model.chosen, features, cost)
-        return Band.around(shift, 0.0) if model.interval_censored else Band(shift, shift)
+        shift = self._shift(features, cost)
+        limits = self.model_.interval_censored
+        return Band.around(shift, 0.0) if limits else Band(shift, shift)
+
+    def _shift(self, features: Features, cost: Cost) -> Array:
+        """ε of each row, by the candidate that decides alone or by the least regret."""
+        alone = self._alone(cost)
+        if alone is not None:
+            return self.model_.shifts(alone, features, cost)
+        shift = np.empty(features.shape[0])
+        for index, rows in self._regrets(features, cost, anchored=True):
+            # at least what is seen, and below it by rounding only
+            shift[index] = np.maximum(rows.decide() - rows.seen, 0.0)
+        return shift
 
     @arithmetic()
     def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
         model = self.model_
-        if not model.interval_censored and not (model.members and self._one):
+        stacked = bool(model.members) and self._alone(cost) is model.chosen
+        if not (model.interval_censored or stacked):
             return self._band(features, cost)
         aim, _ = model.decisions(model.chosen, features, cost)
         if model.interval_censored:
@@ -335,13 +339,14 @@ class LatentBand(BandRule):
 
     @arithmetic()
     def _decide(self, features: Features, cost: Cost) -> Array:
-        if self._one:
+        alone = self._alone(cost)
+        if alone is not None:
             if isinstance(cost, PiecewiseLinearCost):
-                return self._rows(features).truth(cost.level)
-            return self.model_.decisions(self.model_.chosen, features, cost)[0]
+                return self.model_.at(alone, features).truth(cost.level)
+            return self.model_.decisions(alone, features, cost)[0]
         decided = np.empty(features.shape[0])
         for index, rows in self._regrets(features, cost, anchored=False):
-            decided[index] = rows.decide(self.when_unidentified)
+            decided[index] = rows.decide()
         return decided
 
     def certificate(self, X: Any, cost: Cost | None = None, *, decision: Any = None) -> Array:
@@ -371,8 +376,9 @@ class LatentBand(BandRule):
             )
         n_rows, lost = features.shape[0], np.empty(features.shape[0])
         given = None if decision is None else read_column("decision", decision, n_rows)
+        shift = self._shift(features, used) if given is None else np.zeros(n_rows)
         for index, rows in self._regrets(features, used, anchored=True):
-            here = rows.decide(self.when_unidentified) if given is None else given[index]
+            here = rows.seen + shift[index] if given is None else given[index]
             lost[index] = rows.certificate(here)
         return lost
 

@@ -23,7 +23,6 @@ from unmet.censoring.model import (
     MAX_SOLD_OUT,
     Ambiguity,
     Candidate,
-    Choice,
     Choices,
     Diagnosis,
     Identified,
@@ -107,18 +106,16 @@ def diagnose(
     assumed: tuple[float, float] | None = None
     if more_than_one(model, identified):
         choices = partial(compare_choices, model, rows, when)
-        expected = of_least_cost(model, cost) if when == "expected_cost" else None
-        if expected is not None and expected is not chosen:
-            profile = model.profile_of(expected)
-            assert profile is not None
+        expected = of_least_cost(model, cost) if when == "expected_cost" else chosen
+        profile = None if expected is chosen else model.profile_of(expected)
+        if profile is not None:
             assumed = profile.likely
             shift = model.mean(model.shifts(expected, features, cost))
             decision = model.mean(seen) + shift
-        elif expected is None and when != "least_censoring":
+        if when == "minimax_regret":
             choices = told = compare_choices(model, rows, when)
-            followed: Choice = getattr(told, when)
-            shift += followed.decision - told.least_censoring.decision
-            decision = followed.decision
+            shift += told.minimax_regret.decision - told.least_censoring.decision
+            decision = told.minimax_regret.decision
     given = None if model.data.known else model.rate
     if given is not None and given.low < given.high:
         fits = [at_rate(model, each) for each in given]

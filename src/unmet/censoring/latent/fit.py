@@ -36,7 +36,7 @@ from unmet.censoring.latent.sellout import read_rate, skewness
 from unmet.censoring.latent.stack import fit_members, plain_families, weigh
 from unmet.censoring.latent.unidentified import WhenUnidentified
 from unmet.censoring.order_rule import OrderRuleDetection
-from unmet.costs import CustomPricing, PiecewiseLinearCost
+from unmet.costs import CustomPricing
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.rows import Rows, check_sizes
 from unmet.validation import WholeNumber
@@ -370,13 +370,6 @@ def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
     elif rate is not None:
         given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"
         notes.append(f"The sell-out rate of {given} was given, not found.")
-        cost = sample.cost
-        level = float(np.max(cost.level)) if isinstance(cost, PiecewiseLinearCost) else 0.0
-        if profile is not None and level > profile.highest:
-            notes.append(
-                "So many rows sold out that observations say nothing of quantiles of the truth "
-                f"above {profile.highest:.2f}: decisions at {level:.2f} are held there."
-            )
 
 
 def _seed(random_state: Any) -> int:

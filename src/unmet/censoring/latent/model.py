@@ -147,7 +147,11 @@ class FittedModel(CensoringModel):
 
     def profile_of(self, fitted: FittedCandidate) -> SelloutProfile | None:
         """Give what a candidate model hides if it is fitted to observations; else None."""
-        return None if fitted.rate is None else SelloutProfile(fitted.rate, self.skewness)
+        if fitted.rate is not None:
+            return SelloutProfile(fitted.rate, self.skewness)
+        if self.any_distribution and fitted.model.policy == "absent" and fitted.share > 0.0:
+            return SelloutProfile.exactly(fitted.share)
+        return None
 
     # --- What a censoring model says.
 
@@ -275,7 +279,8 @@ class FittedModel(CensoringModel):
             # another rate than was counted: hidden in proportion
             part = fitted.share / self.chosen.share
             return part * self.shifts(self.chosen, features, cost)
-        if self.any_distribution and isinstance(cost, PiecewiseLinearCost):
+        assumed = fitted.rate is not None and not self.members
+        if (assumed or self.any_distribution) and isinstance(cost, PiecewiseLinearCost):
             # one distribution tells both ends, so that nothing is added where nothing is hidden
             own = self.at(fitted, features)
             return own.truth(cost.level) - own.observed(cost.level)

@@ -119,6 +119,13 @@ class SelloutProfile:
             weights = weights * np.exp(-0.5 * off**2 / (SPREAD**2 + variance))
         self.weights = weights / weights.sum()
 
+    @classmethod
+    def exactly(cls, rate: float) -> SelloutProfile:
+        """Take a rate for the effective one."""
+        found = cls(RateRange(rate, rate))
+        found.rates, found.weights = np.array([rate]), np.ones(1)
+        return found
+
     @property
     def mean(self) -> float:
         """Effective rate that is expected."""
@@ -130,11 +137,6 @@ class SelloutProfile:
         below = np.cumsum(self.weights)
         low, high = np.searchsorted(below, (0.1, 0.9))
         return float(self.rates[low]), float(self.rates[high])
-
-    @property
-    def highest(self) -> float:
-        """Level of the truth above which observations say nothing: its quantiles stay the same."""
-        return float(self.truth_level(-np.expm1(-_HAZARDS[-1])))
 
     def truth_level(self, rank: Numbers) -> Array:
         """Probability that the truth is at most the observation's quantile at `rank`."""
