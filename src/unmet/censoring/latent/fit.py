@@ -363,7 +363,7 @@ def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
     if model.reach < 1.0 and len(model.members) > 1:
         notes.append(
             f"Few rows were seen beyond the truth's quantile at {model.reach:.2f}: above it the "
-            "lightest tail of these distributions is taken."
+            "median of the tails of these distributions is taken."
         )
     if model.data.known:
         notes.append("Which rows are censored was known for every row.")

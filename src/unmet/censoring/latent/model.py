@@ -56,7 +56,8 @@ class FittedModel(CensoringModel):
         chosen model is then the heaviest of them, and stands for all. Empty otherwise.
     reach : float
         Where flags are known: level of the truth beyond which too few rows were seen to tell tails
-        apart. Above it the members' lightest tail counts, since a heavier one is a guess.
+        apart. Above it the members' median tail counts: one heavy one would be a guess, and the
+        lightest falls short (8 points of the avoidable cost at a level of .95 in bakeries).
     order_plane : OrderPlane or None
     rate : RateRange or None
         Sell-out rates that the user has given.
@@ -418,8 +419,8 @@ class RowDistribution:
         mixed = np.asarray(np.minimum(self._weights @ self._below(value), 1.0))
         if self._reach == 1.0:
             return mixed
-        light = self._below(self._starts + (value - self._base)).max(axis=0)
-        return np.where(value > self._base, np.maximum(light, self._reach), mixed)
+        beyond = self._middle(-self._below(self._starts + (value - self._base)))
+        return np.where(value > self._base, np.maximum(-beyond, self._reach), mixed)
 
     def _below(self, value: Array) -> Array:
         """Probability of at most a value under each member; values may differ by member."""
@@ -469,13 +470,18 @@ class RowDistribution:
         """Quantile of each member."""
         return np.stack([self._quantile(member, level) for member in self._members])
 
+    @staticmethod
+    def _middle(values: Array) -> Array:
+        """Give the median over members; of an even number the lower one, which an inverse keeps."""
+        return np.asarray(np.sort(values, axis=0)[(len(values) - 1) // 2])
+
     def _mixed(self, level: Numbers) -> Array:
-        """Quantile of the mixture, between those of its members; beyond reach their lightest."""
+        """Quantile of the mixture, between those of its members; beyond reach by their median."""
         each = self._quantiles(np.minimum(level, self._reach))
         low, high = each.min(axis=0), each.max(axis=0)
         if len(each) == 1:
             return np.asarray(low)
-        light = (self._quantiles(level) - self._starts).min(axis=0)
+        tail = self._middle(self._quantiles(level) - self._starts)
         beyond, level = np.asarray(level) > self._reach, np.minimum(level, self._reach)
         below, above = self._weights @ self._below(low), self._weights @ self._below(high)
         for _ in range(9):
@@ -486,4 +492,4 @@ class RowDistribution:
             high, above = np.where(short, high, middle), np.where(short, above, rank)
         # what is left of the bracket is so narrow that the distribution is straight there
         share = np.clip((level - below) / np.maximum(above - below, 1e-300), 0.0, 1.0)
-        return np.asarray(np.where(beyond, self._base + light, low + share * (high - low)))
+        return np.asarray(np.where(beyond, self._base + tail, low + share * (high - low)))
