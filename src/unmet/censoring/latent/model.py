@@ -136,6 +136,12 @@ class FittedModel(CensoringModel):
         """Whether any distribution of the truth is possible, so that only a rate is known."""
         return self.free and not self.members and self.chosen.share == 0.0
 
+    def stands_for_all(self, fitted: FittedCandidate) -> bool:
+        """Whether a candidate is the first member of the stack, with parameters as fitted."""
+        if not self.members or self.members[0].model != fitted.model:
+            return False
+        return np.array_equal(self.members[0].parameters, fitted.parameters)
+
     def hides(self, fitted: FittedCandidate) -> bool:
         """Whether something is hidden under one candidate model."""
         if self.profile_of(fitted) is not None:
@@ -348,7 +354,7 @@ class RowDistribution:
         self.basis, self._model, self._fitted = basis, model, fitted
         self._profile, self._floor = model.profile_of(fitted), model.data.floor
         members, self._weights = [fitted], np.ones(1)
-        if model.members and model.members[0].model == fitted.model:  # which stands for its stack
+        if model.stands_for_all(fitted):
             members, self._weights = model.members, model.weights
         self._order, self._members = order, []
         for each in members:
