@@ -3,10 +3,11 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy import optimize
 
 from unmet import CustomPricing, LatentBand, Limits, LinearDecision
 from unmet.costs import AgeReplacement
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Unsupported
 from unmet.evaluation import best_price
 from unmet.lifetimes import Weibull, expected_cost, latent_ages, replacement_age
 from unmet.planning import compare, evaluate
@@ -232,3 +233,35 @@ def test_offers_that_are_accepted_more_often_at_higher_prices():
     )
     falls = table.with_columns(accepted=pl.Series(luck < (90 - price) / 60))
     assert "accepted less often" not in " ".join(plan_from_options(**words).fit(falls).notes_)
+
+
+def test_parts_in_service_before_records_began_have_features_too():
+    """Against the truncated likelihood that SciPy maximises; boosted trees are refused."""
+    generator = np.random.default_rng(0)
+    load = generator.uniform(-1, 1, 900)
+    life = 100 * np.exp(-0.5 * load) * generator.weibull(3, 900)
+    began = np.where(generator.random(900) < 0.7, generator.uniform(0, 140, 900), 0.0)
+    seen = life > began  # those that failed before are in no record
+    load, life, began = load[seen], life[seen], began[seen]
+    end = began + generator.uniform(5, 90, life.size)
+    hours, failed = np.minimum(life, end), life <= end
+    table = pl.DataFrame({"load": load, "hours": hours, "failed": failed, "began": began})
+    words = {**PARTS, "features": ["load"], "failed_column": "failed"}
+    plan = plan_from_options(**words, entry_column="began").fit(table)
+
+    def minus(v):
+        logs = np.log(np.stack([hours, np.maximum(began, 1e-12)]))
+        z, before = np.exp(v[2]) * (logs - v[0] - v[1] * load)
+        return -(failed * (v[2] + z) - np.exp(z) + np.exp(before)).sum()
+
+    level, slope, log_shape = optimize.minimize(minus, [4.0, 0.0, 0.5], method="Nelder-Mead").x
+    X = np.array([[-0.7], [0.7]])
+    expected = Weibull(np.exp(log_shape), np.exp(level + slope * X[:, 0])).quantile(0.3)
+    found = plan.estimator_.rule_.quantile(X, 0.3)
+    np.testing.assert_allclose(found, expected, rtol=0.03)
+    ignored = plan_from_options(**words).fit(table).estimator_.rule_.quantile(X, 0.3)
+    assert (ignored > 1.08 * found).all()  # as if no part had failed before records began
+    with pytest.raises(Unsupported, match=r"entry.* and model 'boosted' do not fit together"):
+        plan_from_options(**words, entry_column="began", model="boosted").fit(table)
+    with pytest.raises(InvalidInput, match="entry must be below the time of each row"):
+        plan_from_options(**words, entry_column="began").fit(table.with_columns(began="hours"))

@@ -31,7 +31,7 @@ from unmet.estimators.lots import read_room
 from unmet.evaluation import best_price
 from unmet.evaluation.backtest import ModelChoice, choose_model, hold_out, score_decisions
 from unmet.lifetimes import fleet_rate, latent_ages, replacement_age
-from unmet.lifetimes.lifetimes import few_failures
+from unmet.lifetimes.lifetimes import few_failures, read_entry
 from unmet.rows import Rows
 from unmet.tables.reading import TableRows
 
@@ -225,9 +225,10 @@ class RuleEstimator(BaseEstimator):
         cost: Cost = self.cost
         if isinstance(cost, Revenue):
             cost, flags = CustomPricing(1, 1), _offers(rows)
-        self.rule_ = clone(self.rule).fit(
-            cost, features, rows.observed, sample_weight=rows.weight, censored=flags
-        )
+        given = Rows.read(cost, features, rows.observed, rows.weight, flags)
+        if entry is not None:
+            given = replace(given, entry=read_entry(entry, rows.observed))
+        self.rule_ = clone(self.rule).fit_rows(given, cost)
         if isinstance(self.cost, Revenue) and rows.flag is not None:
             # beyond the ranks of nearly all offers a distribution is the tail of a family
             rank = 1.0 - self.rule_.survival(features, rows.observed)

@@ -116,6 +116,9 @@ def fit_censoring(
     binding, usual = policies != ("absent",), families if isinstance(families, str) else ""
     flags = used.censored if order_plane is None else order_plane.on.astype(float)
     lives = all(family.space == "log" for family in tried) and bool((used.observation > 0).all())
+    if used.entry is not None and location == "trees":
+        notes.append("With ages at entry no trees stand for the features: they are linear.")
+        location = None
     bent = find_location(used, location, estimator, seed, notes, flags, logs=lives)
     free = usual in ("auto", "lifetimes") and binding
     auto = free and usual == "auto" and isinstance(orders, str) and orders == "auto"

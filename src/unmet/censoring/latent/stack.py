@@ -251,7 +251,7 @@ def _climb(problem: Problem, penalty: Array, start: Array | None) -> Array:
     kind = problem.kind
     censored, floor = kind == CENSORED, (kind == FLOOR) | (kind == BELOW)
     seen = ~(censored | floor)
-    basis = problem.basis
+    basis, entry = problem.basis, problem.entry
     ridge = np.concatenate([[0.0], penalty, [0.0]])
     n_seen, usual = float(weight[seen].sum()), 0.0  # of the advance: ten rows, and their scales
     if not n_seen:
@@ -266,6 +266,8 @@ def _climb(problem: Problem, penalty: Array, start: Array | None) -> Array:
             density + np.log(at[-1]),
             np.where(censored, family.log_survival(z), family.log_below(z)),
         )
+        if entry is not None:
+            rows = rows - family.log_survival(entry * at[-1] - basis @ at[:-1])
         in_advance = usual * at[-1] - n_seen * np.log(at[-1]) if usual else 0.0
         return float(0.5 * ridge @ (at * at) + in_advance - weight @ rows), z
 
@@ -290,6 +292,11 @@ def _climb(problem: Problem, penalty: Array, start: Array | None) -> Array:
         pulled = weight * slope
         gradient = ridge * here - np.append(-(pulled @ basis), pulled @ point)
         gradient[-1] += usual - n_seen / here[-1]
+        if entry is not None:
+            # its curvature is left out: that of the others is then too large, and steps are safe
+            began = entry * here[-1] - basis @ here[:-1]
+            pushed = weight * ratio(family.density(began)[0], family.log_survival(began))
+            gradient -= np.append(-(pushed @ basis), pushed @ entry)
         curved = np.maximum(-bend, 1e-10) * weight
         hessian = np.empty((here.size, here.size))
         hessian[:-1, :-1] = (basis * curved[:, None]).T @ basis
