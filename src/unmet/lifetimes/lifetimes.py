@@ -573,5 +573,4 @@ def _read_rule(rule: Any, X: Any, cost: Any) -> tuple[Features, JumpCost]:
 
 def _quantiles(rule: LatentBand, features: Features) -> Array:
     """Quantiles of lifetimes at the levels of `best_ages`, of shape (n_levels, n_rows)."""
-    rows = rule.model_.at(rule.model_.chosen, features)
-    return np.stack([rows.truth(float(level)) for level in LEVELS])
+    return rule.model_.at(rule.model_.chosen, features).truth(LEVELS[:, np.newaxis])

@@ -128,6 +128,10 @@ def test_quantiles_of_a_mixture_are_its_quantiles(usual):
     for level in (0.1, 0.55, 0.93):
         assert rows.below(rows.truth(level)) == pytest.approx(level, abs=1e-4)
     assert rule.survival(X, rule.quantile(X, 0.8)) == pytest.approx(0.2, abs=1e-4)
+    levels = np.linspace(0.01, 0.99, 99)
+    table, one_by_one = rows.truth(levels[:, None]), [rows.truth(float(each)) for each in levels]
+    spread = float(np.mean(rows.truth(0.84) - rows.truth(0.16)))
+    assert table == pytest.approx(np.stack(one_by_one), abs=0.005 * spread)
 
 
 @pytest.mark.parametrize(
