@@ -13,6 +13,7 @@ from unmet.censoring.latent.families import family_named
 from unmet.censoring.latent.stack import SelloutProfile, _ridged
 from unmet.data import load_yaz
 from unmet.simulate import censor, history_orders
+from unmet.solvers.descent.jumps import LEVELS
 
 COST = Newsvendor(4, 1)
 
@@ -128,8 +129,9 @@ def test_quantiles_of_a_mixture_are_its_quantiles(usual):
     for level in (0.1, 0.55, 0.93):
         assert rows.below(rows.truth(level)) == pytest.approx(level, abs=1e-4)
     assert rule.survival(X, rule.quantile(X, 0.8)) == pytest.approx(0.2, abs=1e-4)
-    levels = np.linspace(0.01, 0.99, 99)
-    table, one_by_one = rows.truth(levels[:, None]), [rows.truth(float(each)) for each in levels]
+    inside = (LEVELS > 1e-3) & (LEVELS < 0.99)  # the ends of a table are less exact
+    table = rows.truth(LEVELS[:, None])[inside]
+    one_by_one = [rows.truth(float(each)) for each in LEVELS[inside]]
     spread = float(np.mean(rows.truth(0.84) - rows.truth(0.16)))
     assert table == pytest.approx(np.stack(one_by_one), abs=0.005 * spread)
 

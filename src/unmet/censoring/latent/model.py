@@ -482,7 +482,8 @@ class RowDistribution:
         each = self._quantiles(levels)
         if len(each) == 1:
             return np.asarray(each[0])
-        points = np.tensordot(self._weights, each, 1)
+        middle = np.tensordot(self._weights, each, 1)
+        points = np.stack([each[:, 0].min(axis=0), *middle, each[:, -1].max(axis=0)])
         ranks = np.stack([self.rank(point) for point in points])
         rows = zip(levels.T, ranks.T, points.T, strict=True)
         return np.stack([np.interp(*row) for row in rows], axis=1)
