@@ -238,8 +238,8 @@ def page(results: dict[str, Any]) -> str:
             cells = []
             for name in ("plain", "unmet"):
                 lost = 100 * np.array([each[name][0] for each in several])
-                error = lost.std(ddof=1) / np.sqrt(lost.size) if lost.size > 1 else 0.0
-                cells += [f"{lost.mean():.1f} ± {error:.1f} %", f"{lost.max():.1f} %"]
+                error = f" ± {lost.std(ddof=1) / lost.size**0.5:.1f}" if lost.size > 1 else ""
+                cells += [f"{lost.mean():.1f}{error} %", f"{lost.max():.1f} %"]
             spent = np.mean([each["unmet"][1] for each in several])
             lines.append(f"| {' | '.join([case, *cells, f'{spent:.1f} s'])} |")
     return "\n".join(lines) + "\n"
@@ -249,7 +249,7 @@ def measure(n_seeds: int, console: Console) -> dict[str, Any]:
     """Everything that the page shows."""
     few = max(1, n_seeds // 2)
     seeds = {
-        "ages": list(range(10, 10 + few)),
+        "ages": list(range(10, 10 + n_seeds)),
         "prices": list(range(10, 10 + n_seeds)),
         "other shapes": list(range(20, 20 + n_seeds)),
         "3,000 offers": list(range(20, 20 + few)),
