@@ -502,7 +502,7 @@ def best_decisions(quantile: Callable[[Numbers], Array], cost: Cost) -> Array:
     if isinstance(cost, PiecewiseLinearCost):
         return quantile(cost.level)
     if isinstance(cost, AgeReplacement | PreventiveReplacement):
-        table = np.stack([quantile(float(level)) for level in LEVELS])
+        table = quantile(LEVELS[:, None])
         ages: Array = best_ages(cost, table).age
         return np.where(np.isinf(ages), table[-1], ages)  # never is as late as can be told
     nodes = equally_likely(quantile)

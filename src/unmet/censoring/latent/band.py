@@ -314,9 +314,27 @@ class LatentBand(BandRule):
         -------
         ndarray of shape (n_rows,)
         """
+        return self.survival_function(X)(value)
+
+    def survival_function(self, X: Any) -> Callable[[ArrayLike], Array]:
+        """`survival` of these rows as a function of the value, if you ask for many values.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        callable
+            Takes a value, or one per row, and returns one probability per row.
+        """
         features = self._read_features(X)
-        at = expand("value", read_numbers("value", value), features.shape[0])
-        return 1.0 - self._rows(features).below(at)
+        rows, n_rows = self._rows(features), features.shape[0]
+
+        def survival(value: ArrayLike) -> Array:
+            return 1.0 - rows.below(expand("value", read_numbers("value", value), n_rows))
+
+        return survival
 
     def decision(self, X: Any, cost: Cost | None = None) -> Array:
         """Decision of each row that costs least, straight from the distribution of the truth.

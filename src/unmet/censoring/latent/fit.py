@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 
 from unmet.censoring.latent.diagnose import describe_limits, diagnose, draw_quantiles, tell
 from unmet.censoring.latent.families import Family
-from unmet.censoring.latent.likelihood import BELOW, CENSORED, FLOOR, SEEN, ScaleName
-from unmet.censoring.latent.location import MAX_COLUMNS, LocationBasis, find_location
+from unmet.censoring.latent.likelihood import CENSORED, FLOOR, SEEN, ScaleName
+from unmet.censoring.latent.location import MAX_COLUMNS, LocationBasis, dense, find_location
 from unmet.censoring.latent.model import GRID, FittedModel
 from unmet.censoring.latent.observed import (
     Observed,
@@ -33,7 +33,7 @@ from unmet.censoring.latent.robustness import (
 )
 from unmet.censoring.latent.selection import FittedCandidate, choose, explain, rank
 from unmet.censoring.latent.sellout import read_rate, skewness
-from unmet.censoring.latent.stack import fit_members, plain_families, weigh
+from unmet.censoring.latent.stack import fit_members, offer_weights, plain_families, weigh
 from unmet.censoring.latent.unidentified import WhenUnidentified
 from unmet.censoring.order_rule import OrderRuleDetection
 from unmet.costs import CustomPricing
@@ -112,10 +112,16 @@ def fit_censoring(
     binding, usual = policies != ("absent",), families if isinstance(families, str) else ""
     flags = used.censored if order_plane is None else order_plane.on.astype(float)
     lives = all(family.space == "log" for family in tried) and bool((used.observation > 0).all())
+    if used.entry is not None and location == "trees":
+        notes.append("With ages at entry no trees stand for the features: they are linear.")
+        location = None
     bent = find_location(used, location, estimator, seed, notes, flags, logs=lives)
     free = usual in ("auto", "lifetimes") and binding
     auto = free and usual == "auto" and isinstance(orders, str) and orders == "auto"
-    to_stack = _to_stack(used, tried, imposed, order_plane is not None, auto=auto)
+    offers = used.limits is not None and not (set(used.limits.kinds) - {"left", "right"})
+    if offers:
+        _check_offers(used, notes)
+    to_stack = _to_stack(used, tried, imposed, order_plane is not None, auto=auto, offers=offers)
 
     n_basis = used.features.shape[1] + 1
     if n_basis > MAX_COLUMNS or to_stack:
@@ -184,15 +190,22 @@ def _skewness(data: Observed) -> tuple[float, float]:
 
 
 def _to_stack(
-    sample: Rows, families: Sequence[Family], rate: float | None, on_plane: bool, *, auto: bool
+    sample: Rows,
+    families: Sequence[Family],
+    rate: float | None,
+    on_plane: bool,
+    *,
+    auto: bool,
+    offers: bool,
 ) -> list[Family]:
     """Families to stack; none where not all rows are known, or orders left a point mass."""
-    if sample.limits is not None or on_plane:
+    if (sample.limits is not None and not offers) or on_plane:
         return []
     rate_alone = auto and rate is not None and sample.censored is None
     # offers are not made as orders are: their profile is another
     if sample.all_known or (rate_alone and not isinstance(sample.cost, CustomPricing)):
-        return plain_families(families, auto=auto, positive=Observed.of(sample).positive)
+        positive = Observed.of(sample).positive
+        return plain_families(families, auto=auto, positive=positive, offers=offers)
     return []
 
 
@@ -214,12 +227,13 @@ def _learn_stack(model: FittedModel, families: Sequence[Family], seed: int, *, a
         raise InvalidInput(_NOTHING_SEEN)
     if data.rate is not None:
         credible = [replace(each, share=data.rate, rate=model.rate) for each in credible]
-    model.ranked = rank(credible, data.weight)
-    kept, model.weights = weigh(credible, data.weight)
+    offers = model.interval_censored
+    kept, model.weights = offer_weights(credible) if offers else weigh(credible, data.weight)
     heavy = [credible[place].model for place in kept]
+    model.ranked = rank([credible[place] for place in kept] if offers else credible, data.weight)
     model.members = [next(r for r in model.ranked if r.model == each) for each in heavy]
     model.chosen = model.members[0]
-    if data.known and (data.kind == CENSORED).any():
+    if data.known and not offers and (data.kind == CENSORED).any():
         ranks = model.of_training(model.chosen).rank(data.observation)
         seen = np.sort(ranks[data.kind == SEEN])[::-1]
         # ten rows beyond tell, or half of those that there would be without censoring
@@ -242,9 +256,7 @@ def _learn(
     ranked = explain(data, families, policies, folds)
     credible = _credible(model, ranked, known=data.known)
     if not credible:
-        taken, refused = (data.observation[data.kind == kind] for kind in (CENSORED, BELOW))
-        rises = taken.size and refused.size and taken.mean() >= refused.mean()
-        raise InvalidInput(_RISES.format(taken.mean(), refused.mean()) if rises else _NOTHING_SEEN)
+        raise InvalidInput(_NOTHING_SEEN)
     model.ranked = rank(credible, data.weight)
     how = {"known": data.known, "imposed": data.rate is not None}
     model.chosen = choose(model.ranked, model.hidden, **how, limits=model.interval_censored)
@@ -284,14 +296,34 @@ def _believe(
 
 
 _RISES = (
-    "Offers must be accepted less often at higher prices, got {:.4g} on average where they were "
-    "accepted and {:.4g} where they were rejected: if buyers who refused got further offers, keep "
-    "the first one to each, or add the feature that prices followed."
+    "Offers must be accepted less often at higher prices, got some that were accepted more often "
+    "by buyers with the same features: if buyers who refused got further offers, keep the first "
+    "one to each, or add the feature that prices followed."
+)
+UNCLEAR_OFFERS = (
+    "Offers at higher prices were not clearly accepted less often, so prices are hardly more than "
+    "a guess: vary them more among buyers with the same features, and of several offers to a buyer "
+    "keep the first."
 )
 _NOTHING_SEEN = (
     "The observations must show some of the truth, got so few seen ones that every candidate model "
     "puts most of it far beyond all observations."
 )
+
+
+def _check_offers(sample: Rows, notes: list[str]) -> None:
+    """Ask whether rows alike in their features accepted lower prices more often."""
+    assert sample.limits is not None
+    price, accepted = sample.observation, (sample.limits.kinds == "right").astype(float)
+    columns = np.column_stack([np.ones(price.size), dense(sample.features)])
+    rest = price - columns @ np.linalg.lstsq(columns, price, rcond=None)[0]
+    away = accepted - accepted.mean()
+    sizes = float(np.sqrt((rest @ rest) * (away @ away)))
+    errors = float(rest @ away) / sizes * np.sqrt(price.size) if sizes else 0.0
+    if errors > 2.0:
+        raise InvalidInput(_RISES)
+    if errors > -2.0:
+        notes.append(UNCLEAR_OFFERS)
 
 
 def _with_order_rule(
@@ -344,7 +376,6 @@ def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
         return
     if model.interval_censored:
         notes.append(describe_limits(sample))
-        return
     rate, profile = model.rate, model.profile_of(model.chosen)
     if model.members:
         parts = [
@@ -352,19 +383,22 @@ def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
             for each, weight in zip(model.members, model.weights, strict=True)
         ]
         what = "truth" if profile is None else "observations"
+        by = "their likelihood" if model.interval_censored else "rows held out"
         if len(parts) == 1:
             name = model.chosen.model.family.name.replace("_", " ")
             notes.append(f"The distribution of the {what} is {name}, its slopes shrunk.")
         else:
             notes.append(
                 f"The distribution of the {what} is a mixture of simple ones with shrunken slopes, "
-                f"weighted by rows held out: {', '.join(parts)}."
+                f"weighted by {by}: {', '.join(parts)}."
             )
     if model.reach < 1.0 and len(model.members) > 1:
         notes.append(
             f"Few rows were seen beyond the truth's quantile at {model.reach:.2f}: above it the "
             "median of the tails of these distributions is taken."
         )
+    if model.interval_censored:
+        return
     if model.data.known:
         notes.append("Which rows are censored was known for every row.")
     elif rate is not None:

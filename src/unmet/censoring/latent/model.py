@@ -140,6 +140,12 @@ class FittedModel(CensoringModel):
         """Whether any distribution of the truth is possible, so that only a rate is known."""
         return self.free and not self.members and self.chosen.share == 0.0
 
+    def stands_for_all(self, fitted: FittedCandidate) -> bool:
+        """Whether a candidate is the first member of the stack, with parameters as fitted."""
+        if not self.members or self.members[0].model != fitted.model:
+            return False
+        return np.array_equal(self.members[0].parameters, fitted.parameters)
+
     def hides(self, fitted: FittedCandidate) -> bool:
         """Whether something is hidden under one candidate model."""
         if self.profile_of(fitted) is not None:
@@ -354,7 +360,7 @@ class RowDistribution:
         self.basis, self._model, self._fitted = basis, model, fitted
         self._profile, self._floor = model.profile_of(fitted), model.data.floor
         members, self._weights = [fitted], np.ones(1)
-        if model.members and model.members[0].model == fitted.model:  # which stands for its stack
+        if model.stands_for_all(fitted):
             members, self._weights = model.members, model.weights
         self._order, self._members = order, []
         for each in members:
@@ -475,8 +481,28 @@ class RowDistribution:
         """Give the median over members; of an even number the lower one, which an inverse keeps."""
         return np.asarray(np.sort(values, axis=0)[(len(values) - 1) // 2])
 
+    def _table(self, levels: Array) -> Array:
+        """Quantiles at many levels, of shape (n_levels, n_rows).
+
+        Between the means of the members' quantiles, whose ranks are found once, a mixture is taken
+        as straight: one look at each level instead of eleven.
+        """
+        levels = np.broadcast_to(levels, (levels.shape[0], self.basis.shape[0]))
+        if any(model.family.space == "counts" for model, *_ in self._members):
+            return np.stack([self._mixed(each) for each in levels])
+        each = self._quantiles(levels)
+        if len(each) == 1:
+            return np.asarray(each[0])
+        middle = np.tensordot(self._weights, each, 1)
+        points = np.stack([each[:, 0].min(axis=0), *middle, each[:, -1].max(axis=0)])
+        ranks = np.stack([self.rank(point) for point in points])
+        rows = zip(levels.T, ranks.T, points.T, strict=True)
+        return np.stack([np.interp(*row) for row in rows], axis=1)
+
     def _mixed(self, level: Numbers) -> Array:
         """Quantile of the mixture, between those of its members; beyond reach by their median."""
+        if isinstance(level, np.ndarray) and level.ndim == 2:
+            return self._table(level)
         each = self._quantiles(np.minimum(level, self._reach))
         low, high = each.min(axis=0), each.max(axis=0)
         if len(each) == 1:

@@ -61,6 +61,8 @@ class Observed:
         Whether for every row it is known if it is censored: then orders need no model.
     rate : float or None
         A share sold out that is imposed.
+    entry : ndarray of shape (n_rows,) or None
+        Values that a truth must exceed to be in the records at all (delayed entry).
     """
 
     observation: Array
@@ -75,6 +77,7 @@ class Observed:
     scale_bases: dict[ScaleName, Array] = field(default_factory=dict)
     known: bool = False
     rate: float | None = None
+    entry: Array | None = None
 
     @classmethod
     def of(cls, sample: Rows) -> Observed:
@@ -97,7 +100,8 @@ class Observed:
         if floor is not None:
             kind[at_lowest & (kind != CENSORED)] = FLOOR
         unit, lattice = float(np.std(observed)), find_lattice(observed)
-        return cls(observed, weight, kind, unit, lattice, floor, known=known)
+        entry = sample.entry
+        return cls(observed, weight, kind, unit, lattice, floor, known=known, entry=entry)
 
     @property
     def n_rows(self) -> int:
@@ -124,6 +128,7 @@ class Observed:
             basis=self.basis[index],
             order_basis=None if self.order_basis is None else self.order_basis[index],
             scale_bases={name: each[index] for name, each in self.scale_bases.items()},
+            entry=None if self.entry is None else self.entry[index],
         )
 
     def few(self, enough: int) -> Observed | None:
@@ -148,6 +153,7 @@ class Observed:
             basis=np.empty((0, 1)),
             order_basis=None,
             scale_bases={},
+            entry=None,
         )
 
     def point(self, space: Space) -> Array:
@@ -231,6 +237,7 @@ class Observed:
             self.weight,
             width,
             self.rate,
+            None if self.entry is None else into(model.family.space, self.entry, self.unit),
         )
 
 
