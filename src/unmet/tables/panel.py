@@ -150,6 +150,12 @@ class Panel:
         return np.asarray(self.hidden > 0)
 
     @property
+    def some_unknown(self) -> bool:
+        """Whether of some days with sales nobody knows if they sold out."""
+        seen = ~np.isnan(self.observed)
+        return self.hidden is None or bool(np.isnan(self.hidden[seen]).any())
+
+    @property
     def whole(self) -> NDArray[np.bool_]:
         """Whether all sales of each series are whole numbers; of a new one, whether all are."""
         seen = ~np.isnan(self.observed)
