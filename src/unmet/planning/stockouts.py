@@ -176,7 +176,6 @@ class StockoutChance:
         return replace(panel, hidden=hidden)
 
 
-
 def tells_stockouts(panel: Panel) -> bool:
     """Whether flags are enough to learn what stock-outs hid."""
     out, other = (0 if panel.hidden is None else np.sum(panel.hidden == each) for each in (1, 0))
@@ -185,10 +184,13 @@ def tells_stockouts(panel: Panel) -> bool:
 
 def without_few_flags(panel: Panel) -> tuple[Panel, list[str]]:
     """Leave out flags of so few rows or dates, the last for instance, that they tell nothing."""
-    seen = ~np.isnan(panel.observed)
-    told = np.zeros(seen.shape, np.bool_) if panel.hidden is None else ~np.isnan(panel.hidden)
+    if panel.hidden is None:
+        return panel, []
+    seen, told = ~np.isnan(panel.observed), ~np.isnan(panel.hidden)
     few = told.sum() < 2 * MIN_OUT or told.any(axis=0).sum() < MIN_DATES
-    if panel.hidden is None or not few or told.sum() >= 0.5 * seen.sum():
+    # many flags with hardly any stock-out do tell: that there are hardly any
+    few = few or (not tells_stockouts(panel) and np.nanmean(panel.hidden) > 0.1)
+    if not few or told.sum() >= 0.5 * seen.sum():
         return panel, []
     return replace(panel, hidden=None), [
         f"Flags or stock of {int(told.sum()):,} of {int(seen.sum()):,} {panel.unit}s are too few "
@@ -228,8 +230,9 @@ def infer_stockouts(panel: Panel, history: History, gap: int, seed: int) -> tupl
         return panel, ""
     share, which = float(np.nanmean(panel.hidden)), f"which {unit}"
     if told is not None:
+        found = panel.hidden[np.isnan(told) & ~np.isnan(panel.hidden)]
+        share = float(found.mean()) if found.size else 0.0
         panel = replace(panel, hidden=np.where(np.isnan(told), panel.hidden, told))
-        share = float(np.nanmean(panel.hidden[np.isnan(told)]))
         which, unit = f"whether all {unit}", f"other {unit}"
     return panel, (
         f"No column tells {which} sold out, but sales do: {said}. So {share:.0%} of the "
