@@ -31,7 +31,7 @@ from unmet.planning.candidates import CANDIDATES, DRIVERS, DemandForecast, Train
 from unmet.planning.candidates import drivers as drivers_of
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
 from unmet.planning.history import History
-from unmet.planning.stockouts import VIEWS, infer_stockouts
+from unmet.planning.stockouts import VIEWS, infer_stockouts, without_few_flags
 from unmet.progress import Step, silent
 from unmet.tables.dates import LENGTH, PERIODS
 from unmet.tables.forms import DUPLICATES, SalesTable, read_sales, refuse_senseless
@@ -339,7 +339,7 @@ class OrderPlan(BaseEstimator):
             else:
                 self._learn(tell)
                 self._decide()
-        if log is not None:
+        if log is not None and log.certain:
             self._evaluate_overrides(log, rows)
         tell(5, 5, "done")
         return self
@@ -377,8 +377,7 @@ class OrderPlan(BaseEstimator):
         tell(3, 5, "learning what sold-out days hid")
         self._reach = self.horizon, self.lead_time
         with one_blas_thread():
-            training = self._training()
-        self._imputed = training.demand[self.panel_.imputed] if training.imputed else None
+            self._keep_history(self._training())
         tell(5, 5, "done")
         return self.demand()
 
@@ -433,7 +432,9 @@ class OrderPlan(BaseEstimator):
             notes += said
         self.rate_: RateRange | None = read_rate(self.sellout_rate)
         self.inferred_ = ""
-        if self.panel_.hidden is None and self.rate_ is None:
+        self.panel_, said = without_few_flags(self.panel_)
+        notes += said
+        if self.panel_.some_unknown and self.rate_ is None:
             tell(1, 5, "looking for stock-outs in the sales")
             with one_blas_thread():
                 past = self._history(self.panel_)
@@ -618,6 +619,9 @@ class OrderPlan(BaseEstimator):
         why = np.where(
             stockout > 0, self._source, np.where(stockout == 0, "all demand was seen", "unknown")
         )
+        if panel.drawn is None and panel.hidden is not None:
+            perhaps = "perhaps sold out: as likely as like days with a flag"
+            why = np.where((stockout > 0) & (stockout < 1), perhaps, why)
         columns = {"sales": sales, "stockout": stockout, "demand": demand, "low": low, "high": high}
         frame = pl.DataFrame(
             {
@@ -700,15 +704,6 @@ class OrderPlan(BaseEstimator):
         if self.schema_.series and panel.keys is not None:
             frame = panel.keys.select(self.schema_.series)[places].hstack(frame)
         return frame if "stockout" in frame.columns else frame.filter(panel.planned[places])
-
-    @property
-    def demand_(self) -> Array | None:
-        """Sales, with the expected demand of days that sold out; None where none were imputed."""
-        if self._imputed is None or self.panel_.hidden is None:
-            return None
-        demand = self.panel_.observed.copy()
-        demand[self.panel_.imputed] = self._imputed
-        return demand
 
     def explain(self, rows: Any = None, *, drivers: bool = False) -> Any:
         """Take orders apart: order = usual sales + hidden demand + cost of running out, in units.
@@ -873,9 +868,15 @@ class OrderPlan(BaseEstimator):
         self._reach = forecast.n_periods, forecast.lead_time
         self.choice_, self.members_ = forecast.choice_, forecast.members_
         self.distribution_, self.expected_ = forecast.distribution_, forecast.expected()
-        training = self._memo["training"] = forecast.training_
-        self._imputed = training.demand[self.panel_.imputed] if training.imputed else None
-        self._sold_share, self._skewness = training.sold_share, forecast.skewness_
+        self._memo["training"] = forecast.training_
+        self._keep_history(forecast.training_)
+        self._sold_share = forecast.training_.sold_share
+        self._skewness = forecast.skewness_
+
+    def _keep_history(self, training: TrainingSet) -> None:
+        """Keep demand, and the probability that each day without a flag sold out."""
+        self.panel_ = training.history.panel
+        self.demand_: Array | None = training.demand if training.imputed else None
 
     def _learn(self, tell: Step) -> None:
         """Learn what to expect of the days that orders are for."""
