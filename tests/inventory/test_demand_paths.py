@@ -143,3 +143,14 @@ def test_quantiles_are_the_least_values_that_reach_their_level(counted):
             assert (np.where(value > 0, below, 0.0) < level + 1e-9).all()
         else:
             np.testing.assert_allclose(reached, level, atol=1e-6)
+
+
+def test_counts_that_vary_less_than_chance_have_orders_near_what_is_expected():
+    """A Poisson distribution of mean 20 has 26 at a level of .9; these counts are 19 to 21."""
+    came = np.random.default_rng(5).integers(19, 22, (10, 40, 4)).astype(float)
+    spread = DemandDistribution.fit(np.full(came.shape, 20.0), came, counted=True)
+    order = spread.quantile(np.array([20.0]), np.zeros(1, int), np.zeros(1, int), 0.9)
+    assert order[0] == 21.0
+    assert spread.reached(order, np.array([20.0]), np.zeros(1, int), np.zeros(1, int))[0] >= 0.9
+    drawn = spread.draw(np.full((10, 4), 20.0), 200)
+    assert drawn.std() == pytest.approx(came.std(), rel=0.2)

@@ -2,7 +2,8 @@
 
 The distribution of a period has the mean that a model expects, and a variance a μ + b μ², times a
 factor of the series that is shrunk to 1 as far as its own errors do not say otherwise (empirical
-Bayes). Counts are negative binomial, other demand is gamma. Days of another kind, such as those on
+Bayes). Counts are negative binomial, or rounded gamma where they vary less than chance alone makes
+them (`_regular`); other demand is gamma. Days of another kind, such as those on
 which a shop was closed, say nothing of the spread of the others.
 
 Errors of one forecast hang together: a level that was missed is missed in every period. The normal
@@ -126,21 +127,28 @@ class DemandDistribution:
         """
         expected, variance = self._moments(mean, series, period)
         at = min(max(level, 1e-9), 1.0 - 1e-9)
-        if self.counted:
-            return np.asarray(stats.nbinom.ppf(at, *_binomial(expected, variance)))
         shape = np.maximum(expected**2 / np.maximum(variance, 1e-12 * expected**2), 1e-3)
-        return np.asarray(expected * special.gammaincinv(shape, at) / shape)
+        amount = expected * special.gammaincinv(shape, at) / shape
+        if not self.counted:
+            return np.asarray(amount)
+        counts = stats.nbinom.ppf(at, *_binomial(expected, variance))
+        return np.where(_regular(expected, variance), np.ceil(amount - 0.5), counts)
 
     def reached(
         self, value: Array, mean: Array, series: NDArray[np.intp], period: NDArray[np.intp]
     ) -> Array:
         """Chance that the demand of single periods is no more than a value."""
         expected, variance = self._moments(mean, series, period)
-        if self.counted:
-            size, chance = _binomial(expected, variance)
-            return np.asarray(special.betainc(size, np.floor(value + 1e-9) + 1.0, chance))
         shape = np.maximum(expected**2 / np.maximum(variance, 1e-12 * expected**2), 1e-3)
-        return np.asarray(special.gammainc(shape, shape * value / expected))
+        if not self.counted:
+            return np.asarray(special.gammainc(shape, shape * value / expected))
+        whole = np.floor(value + 1e-9)
+        size, chance = _binomial(expected, variance)
+        return np.where(
+            _regular(expected, variance),
+            special.gammainc(shape, shape * np.maximum(whole + 0.5, 0.0) / expected),
+            special.betainc(size, whole + 1.0, chance),
+        )
 
     def _moments(
         self, mean: Array, series: NDArray[np.intp], period: NDArray[np.intp]
@@ -213,7 +221,7 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
 
     def unlikely(logs: Array) -> float:
         linear, quadratic = np.exp(logs)
-        variance = (1.0 + linear if counted else linear) * mean + quadratic * mean**2
+        variance = linear * mean + quadratic * mean**2
         if counted:
             size, chance = _binomial(mean, variance)
             found = (
@@ -223,6 +231,11 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
                 + size * np.log(chance)
                 + came * np.log1p(-chance)
             )
+            few = _regular(mean, variance)
+            shape, rate = mean[few] ** 2 / variance[few], mean[few] / variance[few]
+            inside = special.gammainc(shape, rate * (came[few] + 0.5))
+            inside -= special.gammainc(shape, rate * np.maximum(came[few] - 0.5, 0.0))
+            found[few] = np.log(np.maximum(inside, 1e-300))
         else:
             shape = mean**2 / variance
             positive = np.maximum(came, 1e-3 * mean)  # nothing sold has no density of its own
@@ -238,13 +251,13 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
 
     best = optimize.minimize(
         unlikely,
-        np.log([0.2, 0.1]),
+        np.log([1.2 if counted else 0.2, 0.1]),
         method="Nelder-Mead",
         bounds=[(-12.0, 6.0), (-12.0, 3.0)],
         options={"xatol": 1e-2, "fatol": 1e-7, "maxiter": 120},
     )
     linear, quadratic = (float(each) for each in np.exp(best.x))
-    return (1.0 + linear, quadratic) if counted else (linear * unit, quadratic)
+    return linear * unit, quadratic
 
 
 def _factors(squares: Array, known: NDArray[np.bool_]) -> Array:
@@ -320,9 +333,14 @@ def _binomial(mean: Array, variance: Array) -> tuple[Array, Array]:
     return mean**2 / extra, mean / (mean + extra)
 
 
+def _regular(mean: Array, variance: Array) -> NDArray[np.bool_]:
+    """Where counts vary less than those of a Poisson distribution: a standing order, say."""
+    return np.asarray((variance < mean) & (mean > 1.0))
+
+
 def _quantiles(mean: Array, variance: Array, levels: Array, counted: bool) -> Array:
     """Quantiles at all levels for each series, (n_series, n_levels)."""
-    small = counted & (mean < _TABLE)
+    small = counted & (mean < _TABLE) & ~_regular(mean, variance)
     found = np.empty((mean.size, levels.size))
     if not small.all():
         rows = ~small
