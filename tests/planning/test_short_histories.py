@@ -158,3 +158,11 @@ def test_nothing_left_is_sold_out_only_if_sales_reached_the_stock():
     spoiled = table.with_columns(sales=pl.when(pl.col("left") == 0).then(1).otherwise("sales"))
     found = plan.with_flags(spoiled).sort("item", "date")[plan.schema_.sold_out]
     assert found.to_list() == [False, False, None, True, None, True, False]
+
+
+@pytest.mark.parametrize(("n_days", "model"), [(48, "seasonal"), (60, "blend"), (90, "blend")])
+def test_models_are_compared_where_the_horizon_is_a_large_part_of_the_past(n_days, model):
+    sales = np.random.default_rng(0).poisson(5.0, (20, n_days)).astype(float)
+    forecast = DemandForecast(28).fit(Panel(sales, None, FIRST, "day"))
+    assert forecast.choice_.model == model
+    assert (forecast._held_out is not None) == (model == "blend")

@@ -2,9 +2,8 @@
 
 Members learn shares of a series' level from its history, each in its own way; their mean is what is
 expected. What it missed on periods that no member had seen says how demand spreads
-(`DemandDistribution`), so that an order at any service level is a quantile of it, and levels that
-are promised are those that were reached there. A member is left out only where the mean is surely
-better without it.
+(`DemandDistribution`), so that an order at any service level is a quantile of it. A member is left
+out only where the mean is surely better without it.
 
 Where it is known which days sold out, a distribution says what they hid, and the panel is imputed
 twice over: the history looks back on expected demand instead of sales, and a sold-out day is
@@ -555,11 +554,12 @@ class DemandForecast:
     def _origins(self, panel: Panel) -> NDArray[np.intp]:
         """Numbers of known periods after which forecasts are compared with what came.
 
-        At most the last 30% of the periods; three weeks or 12 longer periods to learn from; 100,000
-        forecasts are enough.
+        At most the last 30% of the periods, but several where those are hardly more than a horizon;
+        three weeks or 12 longer periods to learn from; 100,000 forecasts are enough.
         """
-        start = max(int(0.7 * panel.n_days), 21 if panel.unit == "day" else 12)
         last = panel.n_days - self.n_periods - self.lead_time
+        start = min(int(0.7 * panel.n_days), last - self.n_periods // 4)
+        start = max(start, 21 if panel.unit == "day" else 12)
         most = max(100_000 // (panel.n_series * self.n_periods), 2)
         count = min(most, 60, max(last - start + 1, 0))
         return np.unique(np.linspace(start, last, count).astype(np.intp))
