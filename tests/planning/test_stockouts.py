@@ -68,7 +68,7 @@ def test_what_a_user_says_counts_more(asked):
 
 
 @pytest.mark.parametrize("name", ["bakery", pytest.param("restaurant", marks=pytest.mark.slow)])
-def test_uncensored_demand_is_planned_as_it_is(demand, name):
+def test_little_is_added_to_uncensored_demand(demand, name):
     table = demand.filter(pl.col("date").dt.year() == 2015)
     if name == "bakery":
         table = load_bakery().filter(pl.col("store") == 2).select("date", "product", sales="demand")
@@ -76,8 +76,11 @@ def test_uncensored_demand_is_planned_as_it_is(demand, name):
     found = planned(table)
     assert not found.inferred_
     assert found.panel_.hidden is None
-    assert found.orders().equals(planned(table, sellout_rate=0.0).orders())
-    assert "if 30% of the days had sold out" in found.notes_[0]
+    as_sold = planned(table, sellout_rate=0.0)
+    assert as_sold.orders()["order"].sum() <= found.orders()["order"].sum()
+    assert found.orders()["order"].sum() < 1.1 * as_sold.orders()["order"].sum()
+    assert "orders assume that up to" in found.notes_[0]
+    assert f"about {as_sold.orders()['order'].sum():,} if none did" in found.notes_[0]
 
 
 def test_a_limit_that_never_moves_is_seen_by_the_latent_model(demand):
@@ -142,7 +145,7 @@ def test_days_without_a_flag_count_by_their_probability(orders_of):
     every, _ = orders_of(lambda dates, _: dates >= 0)
     tenth, plan = orders_of(lambda dates, generator: generator.random(dates.size) < 0.1)
     late, _ = orders_of(lambda dates, _: dates > dates.max() - 28)
-    assert every > 1.1 * none
+    assert every > 1.05 * none
     for some in (tenth, late):
         assert abs(some - every) < 0.5 * (every - none)
     found = plan.demand()

@@ -265,7 +265,7 @@ def _climb(problem: Problem, penalty: Array, start: Array | None) -> Array:
         if step is None:  # as flat as rounding: there is no better place to go to
             break
         decrement = -float(gradient @ step)
-        if not decrement > 1e-11:  # what is left to gain
+        if not decrement > 1e-14:  # what is left to gain
             break
         length = 1.0
         if step[-1] < -0.9 * here[-1]:  # the scale stays positive
