@@ -208,3 +208,17 @@ def fresh_food(path: Path) -> list[Series]:
                     )
                 )
     return series
+
+
+@dataset("pizza", "pizzaplace_receipts.csv.gz")
+def pizza(path: Path) -> list[Series]:
+    """Pizzas of a restaurant by name and day, 2015, added up from receipts."""
+    table = pl.read_csv(path, try_parse_dates=True)
+    days = pl.DataFrame({"date": np.arange("2015-01-01", "2016-01-01", dtype="datetime64[D]")})
+    series = []
+    for one in table.partition_by("name", maintain_order=True):
+        sold = one.group_by("date").len("demand")
+        whole = days.join(sold, on="date", how="left", maintain_order="left").fill_null(0)
+        demand = whole["demand"].cast(pl.Float64).to_numpy()
+        series.append(Series(one["name"][0], whole["date"].to_numpy(), demand))
+    return sorted(series, key=lambda each: each.name)

@@ -8,17 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from scipy import optimize, stats
 
-from benchmarks.suite.scenarios import LEVELS, OFFSETS, Rows
-from unmet import LatentBand, LinearDecision, Newsvendor
+from benchmarks.suite.scenarios import HORIZON, LEVELS, OFFSETS, Panel, Rows, Shop
+from unmet import LatentBand, LinearDecision, Newsvendor, OrderPlan
+from unmet.inventory import StockState
+from unmet.simulate.shop import Seen
+from unmet.tables.schema import Schema
 
 COSTS = {level: Newsvendor.at_level(level) for level in LEVELS}
 SALES, ORACLE = "linear on sales", "linear on demand"
+PLAN, PLAN_ORACLE = "unmet plan", "unmet plan on demand"
+YARDSTICKS = {
+    "rows": (SALES, ORACLE),
+    "plan": ("same weekdays", PLAN_ORACLE),
+    "shop": ("same weekdays", PLAN_ORACLE),
+}
+"""By form: what takes sales for demand, and what is shown demand."""
+WEEK = 7
 
 
 @dataclass(frozen=True)
@@ -32,17 +44,26 @@ class Method:
         return f"{self.needs} is not installed" if self.needs and not find_spec(self.needs) else ""
 
 
-ROWS: dict[str, Method] = {}
+METHODS: dict[str, dict[str, Method]] = {"rows": {}, "plan": {}, "shop": {}}
+"""By the form of scenarios that they decide for."""
 
 
-def on_rows(name: str, *knows: str, needs: str | None = None) -> Callable:
-    """Add a method that decides for rows with features, told one of `knows` at a time."""
+def method(form: str, name: str, *knows: str, needs: str | None = None) -> Callable:
+    """Add a method for one form of scenarios, told one of `knows` at a time.
 
-    def add(decide: Callable[[Rows, float], np.ndarray]) -> Callable[[Rows, float], np.ndarray]:
-        ROWS[name] = Method(name, decide, knows, needs)
+    On rows it takes `Rows` and a level and returns decisions for the test rows; for plans a `Panel`
+    and a level, and returns orders of shape (n_series, HORIZON); for shops it takes a `Shop` and a
+    level and returns a policy (`unmet.simulate.run_shop`).
+    """
+
+    def add(decide: Callable[[Any, float], Any]) -> Callable[[Any, float], Any]:
+        METHODS[form][name] = Method(name, decide, knows, needs)
         return decide
 
     return add
+
+
+on_rows, on_panels, in_shops = (partial(method, form) for form in METHODS)
 
 
 # --- taking sales for demand, and simple corrections ----------------------------------------------
@@ -85,13 +106,16 @@ def all_days(rows: Rows, level: float) -> np.ndarray:
 
 @on_rows("LightGBM quantile", "nothing", needs="lightgbm")
 def lightgbm_quantile(rows: Rows, level: float) -> np.ndarray:
+    return _trees(level).fit(rows.X, rows.sales).predict(rows.X_test)
+
+
+def _trees(level: float) -> Any:
     from lightgbm import LGBMRegressor
 
-    model = LGBMRegressor(
+    return LGBMRegressor(
         **{"objective": "quantile", "alpha": level, "n_estimators": 200, "learning_rate": 0.05},
         **{"num_leaves": 15, "random_state": 0, "n_jobs": 1, "verbose": -1},
     )
-    return model.fit(rows.X, rows.sales).predict(rows.X_test)
 
 
 @on_rows("conformal, Kaplan–Meier", "flags", "nothing")
@@ -153,17 +177,17 @@ def _likelihood(rows: Rows, law: Any, logarithm: bool) -> Callable[[float], np.n
 
 @on_rows("Tobit", "flags")
 def tobit(rows: Rows, level: float) -> np.ndarray:
-    return rows.once("fit", lambda: _likelihood(rows, stats.norm, False))(level)
+    return rows.once(lambda: _likelihood(rows, stats.norm, False))(level)
 
 
 @on_rows("Weibull AFT", "flags")
 def weibull(rows: Rows, level: float) -> np.ndarray:
-    return rows.once("fit", lambda: _likelihood(rows, stats.gumbel_l, True))(level)
+    return rows.once(lambda: _likelihood(rows, stats.gumbel_l, True))(level)
 
 
 @on_rows("lognormal AFT", "flags")
 def lognormal(rows: Rows, level: float) -> np.ndarray:
-    return rows.once("fit", lambda: _likelihood(rows, stats.norm, True))(level)
+    return rows.once(lambda: _likelihood(rows, stats.norm, True))(level)
 
 
 # --- ours -----------------------------------------------------------------------------------------
@@ -182,7 +206,7 @@ def our_linear(rows: Rows, level: float) -> np.ndarray:
         )
         return dict(zip(COSTS, models, strict=True))
 
-    return rows.once("fit", fit)[level].predict(rows.X_test)
+    return rows.once(fit)[level].predict(rows.X_test)
 
 
 @on_rows("unmet, distribution", "flags", *OFFSETS, "nothing")
@@ -191,4 +215,142 @@ def our_distribution(rows: Rows, level: float) -> np.ndarray:
         band = LatentBand(rows.rate, random_state=0)
         return band.fit(COSTS[level], rows.X, rows.sales, **_flags(rows))
 
-    return rows.once("fit", fit).decision(rows.X_test, COSTS[level])
+    return rows.once(fit).decision(rows.X_test, COSTS[level])
+
+
+# --- plans: orders of the coming week -------------------------------------------------------------
+
+
+def _plan(panel: Panel, level: float, model: str = "auto") -> np.ndarray:
+    def fit() -> OrderPlan:
+        observed = panel.sales if panel.demand is None else panel.demand
+        flags = "" if panel.censored is None else "sold_out"
+        schema = Schema(date="date", series="series", sales="sales", sold_out=flags)
+        words = {"sellout_rate": panel.rate, "model": model, "lot": None, "n_jobs": 1}
+        plan = OrderPlan(HORIZON, Newsvendor.at_level(level), schema=schema, **words)
+        return plan.fit(panel.table(observed))
+
+    table = panel.once(fit).at(cost=Newsvendor.at_level(level)).orders()
+    place = {name: row for row, name in enumerate(panel.names)}
+    orders = np.zeros((len(panel.names), HORIZON))
+    day = (table["date"].to_numpy() - panel.dates[-1]).astype("timedelta64[D]").astype(int) - 1
+    orders[[place[each] for each in table["series"]], day] = table["order"].to_numpy()
+    return orders
+
+
+on_panels(PLAN, "flags", "rate", "nothing")(_plan)
+on_panels(PLAN_ORACLE, "truth")(_plan)
+for _member in ("smoothing", "linear", "boosted", "distribution", "seasonal"):
+    on_panels(f"unmet plan, {_member}", "flags", "nothing")(partial(_plan, model=_member))
+
+
+@on_panels("same weekdays", "flags", "nothing")
+def same_weekdays(panel: Panel, level: float) -> np.ndarray:
+    """Quantile of the last eight same weekdays; with flags, of those that did not sell out."""
+    hidden = np.zeros(panel.sales.shape, bool) if panel.censored is None else panel.censored
+    orders = np.empty((len(panel.names), HORIZON))
+    for day in range(HORIZON):
+        past = panel.sales[:, day - WEEK :: -WEEK][:, :8]
+        kept = np.where(hidden[:, day - WEEK :: -WEEK][:, :8], np.nan, past)
+        kept = np.where(np.isnan(kept).all(axis=1, keepdims=True), np.nan_to_num(past), kept)
+        orders[:, day] = np.nanquantile(kept, level, axis=1, method="higher")
+    return orders
+
+
+def _lags(values: np.ndarray, day: int, ahead: int) -> np.ndarray:
+    """What is known of a day so many days before: same weekdays, recent means, the weekday."""
+    known = values[:, : day - ahead + 1]
+    same = values[:, [day - WEEK * week for week in range(1, 5)]]
+    means = [np.nanmean(known[:, -span:], axis=1) for span in (7, 28)]
+    parts = np.full((len(values), 2), (day % WEEK, ahead))
+    return np.column_stack([same, *means, same.mean(axis=1), parts])
+
+
+@on_panels("LightGBM quantile", "nothing", needs="lightgbm")
+def lightgbm_lags(panel: Panel, level: float) -> np.ndarray:
+    """One model of all series, each in units of its own mean."""
+    scale = np.maximum(np.nanmean(panel.sales, axis=1, keepdims=True), 1e-9)
+    values = np.column_stack([panel.sales / scale, np.full((len(scale), HORIZON), np.nan)])
+    n_days = panel.sales.shape[1]
+    past = [(day, 1 + day % HORIZON) for day in range(35, n_days)]
+    X = np.concatenate([_lags(values, *each) for each in past])
+    y = np.concatenate([values[:, day] for day, _ in past])
+    model = _trees(level).fit(X[~np.isnan(y)], y[~np.isnan(y)])
+    coming = [model.predict(_lags(values, n_days + day, 1 + day)) for day in range(HORIZON)]
+    return np.column_stack(coming) * scale
+
+
+def _statsforecast(panel: Panel, level: float, name: str) -> np.ndarray:
+    """Upper end of the central interval whose upper tail is 1 − level."""
+    import statsforecast
+    from statsforecast import models
+
+    central = {each: round(100 * (2 * each - 1)) for each in LEVELS}
+
+    def fit() -> Any:
+        table = panel.table(panel.sales).rename({"series": "unique_id", "date": "ds", "sales": "y"})
+        frame = table.sort("unique_id", "ds").to_pandas()
+        engine = statsforecast.StatsForecast([getattr(models, name)(season_length=WEEK)], "D")
+        return engine.forecast(df=frame, h=HORIZON, level=list(central.values()))
+
+    found = panel.once(fit).set_index("unique_id")[f"{name}-hi-{central[level]}"]
+    return np.stack([found.loc[each].to_numpy() for each in panel.names])
+
+
+for _name in ("AutoETS", "AutoTheta"):
+    on_panels(_name, "nothing", needs="statsforecast")(partial(_statsforecast, name=_name))
+
+
+# --- shops: orders that decide what is seen -------------------------------------------------------
+
+
+class _Weekly:
+    """Plan every week from what was seen, order what a day still lacks."""
+
+    def __init__(self, shop: Shop, level: float, decide: Callable[[Panel, float], np.ndarray]):
+        self.shop, self.level, self.decide = shop, level, decide
+        self.oracle = shop.known == "truth"
+
+    def learn(self, seen: Seen) -> None:
+        first = np.datetime64(seen.first_day, "D")
+        out = seen.sold_out == 1  # of the days before its log nothing is known
+        panel = Panel(
+            names=self.shop.names,
+            dates=first + np.arange(seen.n_periods),
+            sales=seen.sales,
+            coming=np.zeros((len(self.shop.names), HORIZON)),
+            censored=out if self.shop.known == "log" else None,
+            demand=seen.demand if self.oracle else None,
+        )
+        self.start, self.orders = seen.n_periods, self.decide(panel, self.level)
+
+    def order(self, seen: Seen, state: StockState) -> np.ndarray:
+        return np.maximum(self.orders[:, seen.n_periods - self.start] - state.position, 0.0)
+
+
+@in_shops(PLAN, "log", "nothing")
+@in_shops(PLAN_ORACLE, "truth")
+def planning_shop(shop: Shop, level: float) -> _Weekly:
+    return _Weekly(shop, level, _plan)
+
+
+@in_shops("same weekdays", "log", "nothing")
+def weekday_shop(shop: Shop, level: float) -> _Weekly:
+    return _Weekly(shop, level, same_weekdays)
+
+
+def _weekday_tobit(panel: Panel, level: float) -> np.ndarray:
+    """A Tobit model of each series with weekdays."""
+    n_days = panel.sales.shape[1]
+    X = np.eye(WEEK)[np.arange(n_days + HORIZON) % WEEK][:, 1:]
+    orders = []
+    for sales, censored in zip(panel.sales, panel.censored, strict=True):
+        words = dict.fromkeys(("dates", "series", "truth", "demand"))
+        rows = Rows(X=X[:n_days], X_test=X[n_days:], sales=sales, censored=censored, **words)
+        orders.append(tobit(rows, level))
+    return np.stack(orders)
+
+
+@in_shops("Tobit by weekday", "log")
+def tobit_shop(shop: Shop, level: float) -> _Weekly:
+    return _Weekly(shop, level, _weekday_tobit)

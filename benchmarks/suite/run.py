@@ -4,8 +4,9 @@
     python -m benchmarks.suite --data FOLDER --sets "bakery A;fresh" --methods "tobit;unmet"
 
 A cell is one method, told one thing, on one scenario. It is an `Experiment` whose seeds are the
-models of the scenario (a series, or a group of series). Finished cells are kept, so that a run that
-was stopped goes on; `--again` measures the chosen ones anew.
+models of the scenario (a series, or a group of series) or the origins of a plan. In a shop a
+decision changes what is seen later, so `run_shop` takes its place. Finished cells are kept: a run
+that was stopped goes on; `--again` measures the chosen ones anew.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import platform
 import warnings
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +29,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.suite import page
 from benchmarks.suite.data import DATASETS
-from benchmarks.suite.methods import ORACLE, ROWS, SALES, Method
-from benchmarks.suite.scenarios import KNOWN, LEVELS, SCENARIOS, rows
+from benchmarks.suite.methods import METHODS, YARDSTICKS, Method
+from benchmarks.suite.scenarios import KNOWN, LEVELS, SCENARIOS, SHOP_LEVEL, Scenario, Shop
 from unmet.evaluation.experiment import DataSet, Experiment, Task
 from unmet.files import write_text
+from unmet.inventory import SupplyRules
+from unmet.simulate import run_shop
 
 RESULTS = Path(__file__).parents[1] / "results" / "suite.json"
 PACKAGES = ("unmet", "numpy", "scipy", "scikit-learn", "lightgbm", "statsforecast")
@@ -39,82 +43,109 @@ PACKAGES = ("unmet", "numpy", "scipy", "scikit-learn", "lightgbm", "statsforecas
 class Cell(NamedTuple):
     """One method, told one thing, on one scenario."""
 
-    name: str
-    policy: str
+    scenario: Scenario
     known: str
     method: str
 
     @property
-    def scenario(self) -> str:
-        return f"{self.name} {self.policy}"
-
-    @property
     def key(self) -> str:
-        return " | ".join((self.scenario, self.known, self.method))
+        return " | ".join(map(str, self))
 
 
 class _Decider:
     """A method as an estimator: `fit` decides, so that all of its time counts."""
 
-    def __init__(self, method: Method, task: Task, instead: Method) -> None:
-        self.method, self.task, self.instead = method, task, instead
-        self.failed = ""
+    def __init__(self, method: Method, level: float, instead: Method) -> None:
+        self.method, self.level, self.instead, self.failed = method, level, instead, ""
 
-    def fit(self, told: Any, observation: Any) -> None:
+    def fit(self, unit: Any, observation: Any) -> None:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                decided = np.asarray(self.method.decide(told, self.task.level), dtype=float)
+                decided = unit.read(np.asarray(self.method.decide(unit, self.level), dtype=float))
                 if not np.isfinite(decided).all():
                     raise ValueError("a decision is not finite")
             except Exception as error:  # one series must not end the run
                 self.failed = f"{type(error).__name__}: {error}"[:200]
-                decided = self.instead.decide(told, self.task.level)
-            self.decision = np.ravel(decided)
+                decided = unit.read(self.instead.decide(unit.told("nothing"), self.level))
+            self.decision = decided
 
-    def predict(self, told: Any) -> np.ndarray:
+    def predict(self, unit: Any) -> np.ndarray:
         return self.decision
 
 
 def measure(cell: Cell, quick: bool) -> dict[str, Any]:
-    """Mean cost of each model and level, service level, seconds, and what failed."""
-    blocks = [each.told(cell.known) for each in rows(cell.name, cell.policy, quick)]
+    """Mean cost by unit and level, service level, CPU seconds of a unit, and what failed."""
+    units = [each.told(cell.known) for each in cell.scenario.units(quick)]
+    methods = METHODS[cell.scenario.form]
+    method, instead = methods[cell.method], methods[YARDSTICKS[cell.scenario.form][0]]
+    if cell.scenario.form == "shop":
+        return live(units[0], method)
     failed: list[str] = []
 
     def note(task: Task, model: _Decider, decision: np.ndarray) -> float:
         failed.extend([model.failed] * bool(model.failed))
         return float(bool(model.failed))
 
-    method, instead = ROWS[cell.method], ROWS[SALES]
     found = Experiment(
-        data=lambda place: DataSet(blocks[place], None, None, blocks[place].demand_test),
-        methods={cell.method: lambda task: _Decider(method, task, instead)},
+        data=lambda place: DataSet(units[place], None, None, units[place].truth),
+        methods={cell.method: lambda task: _Decider(method, task.level, instead)},
         levels=LEVELS,
-        seeds=range(len(blocks)),
+        seeds=range(len(units)),
         measures={"failed": note},
         lower=0.0,
     ).run()
-    values = {
-        name: np.array([found.values(cell.method, level, name) for level in LEVELS]).T
+    cost, served, seconds = (
+        np.array([found.values(cell.method, level, name) for level in LEVELS]).T
         for name in ("cost", "service_level", "cpu_seconds")
-    }
-    weight = np.array([each.demand_test.size for each in blocks], dtype=float)
+    )
+    weight = np.array([each.truth.size for each in units], dtype=float)
     return {
-        "cost": [[float(f"{each:.6g}") for each in one] for one in values["cost"]],
-        "served": np.round(weight @ values["service_level"] / weight.sum(), 4).tolist(),
-        "seconds": round(float(values["cpu_seconds"].sum() / len(blocks)), 3),
+        "cost": _rounded(cost),
+        "served": np.round(weight @ served / weight.sum(), 4).tolist(),
+        "seconds": round(float(seconds.sum() / len(units)), 3),
         **({"failed": failed} if failed else {}),
     }
 
 
-def describe(name: str, policy: str, quick: bool) -> dict[str, Any]:
-    blocks = rows(name, policy, quick)
-    hidden = np.concatenate([each.censored for each in blocks])
+def live(shop: Shop, method: Method) -> dict[str, Any]:
+    """Let a method order for a shop; mean cost of a day by series, after the first four weeks."""
+    rules = SupplyRules(shelf_life=1, holding=1 - SHOP_LEVEL, shortage=SHOP_LEVEL, lot=1.0)
+    start = process_time()
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = run_shop(
+            shop.demand,
+            {"": method.decide(shop, SHOP_LEVEL)},
+            rules,
+            n_before=shop.n_before,
+            history_stock=shop.stock_before,
+            first_day=shop.first_day,
+        )
+    cost, served = run[""].cost[:, 28:], ~run[""].sold_out[:, 28:]
     return {
-        "models": len(blocks),
-        "rows": int(np.median([each.sales.size for each in blocks])),
-        "sold_out": round(float(hidden.mean()), 3),
-        "weight": [each.demand_test.size for each in blocks],
+        "cost": _rounded(cost.mean(axis=1)[:, None]),
+        "served": [round(float(served.mean()), 4)],
+        "seconds": round(process_time() - start, 3),
+    }
+
+
+def _rounded(cost: np.ndarray) -> list[list[float]]:
+    return [[float(f"{each:.6g}") for each in one] for one in cost]
+
+
+def describe(scenario: Scenario, quick: bool) -> dict[str, Any]:
+    """Units, their rows, the share of days that sold out, and test rows of each unit."""
+    units = scenario.units(quick)
+    if scenario.form == "shop":
+        (shop,) = units
+        return {"units": len(shop.names), "rows": shop.n_before, "weight": [1] * len(shop.names)}
+    rate = float(np.mean([np.mean(each.censored) for each in units]))
+    return {
+        "units": len(units),
+        "rows": int(np.median([each.sales.size for each in units])),
+        "sold_out": round(rate, 3),
+        "weight": [each.truth.size for each in units],
     }
 
 
@@ -126,13 +157,13 @@ def cells(sets: str, methods: str, known: str) -> list[Cell]:
         return not parts or any(part in text.lower() for part in parts)
 
     return [
-        Cell(name, policy, what, method.name)
-        for name, policy in SCENARIOS
-        if among(f"{name} {policy}", sets)
-        for method in ROWS.values()
+        Cell(scenario, what, method.name)
+        for scenario in SCENARIOS
+        if among(str(scenario), sets)
+        for method in METHODS[scenario.form].values()
         for what in method.knows
-        if policy != "none" or what in ("nothing", "truth")
-        if method.name in (SALES, ORACLE)
+        if not scenario.uncensored or what in ("nothing", "truth")
+        if method.name in YARDSTICKS[scenario.form]
         or (among(method.name, methods) and (not known or what in known.split(";")))
     ]
 
@@ -185,17 +216,17 @@ def main() -> None:
     results["setting"] |= {"quick": chosen.quick} | setting()
     asked, left_out = [], set()
     for cell in cells(chosen.sets, chosen.methods, chosen.known):
-        missing = ROWS[cell.method].missing()
-        if cell.name in DATASETS:
-            missing = missing or DATASETS[cell.name].missing()
+        missing = METHODS[cell.scenario.form][cell.method].missing()
+        if cell.scenario.name in DATASETS:
+            missing = missing or DATASETS[cell.scenario.name].missing()
         if missing:
             left_out.add(missing)
         elif chosen.again or cell.key not in results["cells"]:
             asked.append(cell)
     for sentence in sorted(left_out):
         console.print(f"Left out: {sentence}.", style="yellow")
-    for name, policy in dict.fromkeys((cell.name, cell.policy) for cell in asked):
-        results["scenarios"][f"{name} {policy}"] = describe(name, policy, chosen.quick)
+    for scenario in dict.fromkeys(cell.scenario for cell in asked):
+        results["scenarios"][str(scenario)] = describe(scenario, chosen.quick)
     workers = Parallel(n_jobs=chosen.jobs, return_as="generator")
     found = workers(delayed(measure)(cell, chosen.quick) for cell in asked)
     with Progress(console=console, transient=True) as bar:

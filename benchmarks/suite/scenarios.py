@@ -1,16 +1,20 @@
 """Scenarios: a set of demand × the order policy that hid some of it × what is known of it.
 
-`rows` makes training and test rows with features, a model for each; `origins` makes panels, of
-which the orders of the coming week are asked.
+Three forms. `rows`: training and test rows with features, one model for each series or group.
+`origins`: histories of a panel, of which the orders of the coming week are asked. `shop`: a method
+orders week by week, and sees what its own orders left of demand.
 """
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import polars as pl
 
 from benchmarks.suite.data import DATASETS, Series
 from unmet.simulate import censor, censoring_lab, history_orders
@@ -24,51 +28,61 @@ POLICIES = {
 }
 """Orders: mean demand of the last four same weekdays; 1.15 × their mean sales, rounded up; more
 than enough; and whatever the shops did, where hours in stock tell what was missed."""
+
+
+class Scenario(NamedTuple):
+    """Form, set, and order policy."""
+
+    form: str
+    name: str
+    policy: str
+
+    def __str__(self) -> str:
+        return " ".join(self[1:] if self.form == "rows" else self)
+
+    @property
+    def uncensored(self) -> bool:
+        return self.policy == "none"
+
+    def units(self, quick: bool) -> list[Any]:
+        """Return what standard errors are over: models, origins, or the shop."""
+        return {"rows": rows, "plan": origins, "shop": shop}[self.form](*self[1:], quick)
+
+
+REAL = ("bakery", "restaurant", "M5 foods")
 SCENARIOS = (
-    *((name, policy) for policy in "AB" for name in ("bakery", "restaurant", "M5 foods")),
-    ("fresh food", "hours"),
-    ("simulated", "noisy"),
-    *((name, "none") for name in ("bakery", "restaurant", "M5 foods", "simulated")),
+    *(Scenario("rows", name, policy) for policy in "AB" for name in REAL),
+    Scenario("rows", "fresh food", "hours"),
+    Scenario("rows", "simulated", "noisy"),
+    *(Scenario("rows", name, "none") for name in (*REAL, "simulated")),
+    *(Scenario("plan", name, "B") for name in REAL),
+    Scenario("plan", "fresh food", "hours"),
+    *(Scenario("plan", name, "none") for name in (*REAL, "pizza")),
+    *(Scenario("shop", name, "loop") for name in REAL),
 )
 OFFSETS = {"rate": 0.0, "rate +.15": 0.15, "rate -.15": -0.15}
-KNOWN = ("truth", "flags", *OFFSETS, "nothing")
-"""What a method is told; "truth" is for the oracle."""
+KNOWN = ("truth", "flags", "log", *OFFSETS, "nothing")
+"""What a method is told; "truth" is for the oracle, "log" its own orders in a shop."""
 WARM_UP, DAYS, SHARE_TRAIN = 28, 1000, 0.75
 FAMILIES = ("normal", "gamma", "lognormal", "negative_binomial", "student")
-SIZES = {True: {"series": 4, "groups": 8}, False: {"series": 24, "groups": 40}}
-"""How many models a set has, in the quick form and in the full one."""
+HORIZON, HISTORY, SHOP_LEVEL = 7, 365, 0.9
+ROW_SERIES, ROW_GROUPS, PANEL_SERIES, ORIGINS, WEEKS = (
+    {True: quick, False: full} for quick, full in ((4, 24), (8, 40), (60, 240), (2, 6), (8, 20))
+)
+"""Sizes of the quick and of the full form."""
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows that get one model, and those whose decisions are evaluated.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Known:
+    """What is known of the past; `told` leaves only that."""
 
-    Attributes
-    ----------
-    X, X_test : ndarray of shape (n_rows, n_features), (n_test_rows, n_features)
-    sales, dates, series : ndarray of shape (n_rows,)
-    demand_test : ndarray of shape (n_test_rows,)
-    known : str
-        One of `KNOWN`, which decides which of the following are there.
-    censored : ndarray of bool or None
-    rate : float or None
-    demand : ndarray or None
-    """
-
-    X: np.ndarray
-    sales: np.ndarray
-    dates: np.ndarray
-    series: np.ndarray
-    X_test: np.ndarray
-    demand_test: np.ndarray
     censored: np.ndarray | None
     demand: np.ndarray | None
     rate: float | None = None
     known: str = ""
     _kept: dict[Any, Any] = field(default_factory=dict)
 
-    def told(self, known: str) -> Rows:
-        """Only what is known."""
+    def told(self, known: str) -> Self:
         share = float(np.mean(self.censored))
         rate = np.clip(share + OFFSETS[known], 0.02, 0.95) if known in OFFSETS else None
         return replace(
@@ -80,11 +94,90 @@ class Rows:
             _kept={},
         )
 
-    def once(self, name: Any, make: Any) -> Any:
+    def once(self, make: Callable[[], Any]) -> Any:
         """Fit once what serves all levels."""
-        if name not in self._kept:
-            self._kept[name] = make()
-        return self._kept[name]
+        if "fit" not in self._kept:
+            self._kept["fit"] = make()
+        return self._kept["fit"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rows(Known):
+    """Rows that get one model, and those whose decisions are evaluated.
+
+    Attributes
+    ----------
+    X, X_test : ndarray of shape (n_rows, n_features), (n_test_rows, n_features)
+    sales, dates, series : ndarray of shape (n_rows,)
+    truth : ndarray of shape (n_test_rows,)
+        Demand of the test rows.
+    censored : ndarray of bool, rate : float, demand : ndarray
+        None where they are not known.
+    """
+
+    X: np.ndarray
+    sales: np.ndarray
+    dates: np.ndarray
+    series: np.ndarray
+    X_test: np.ndarray
+    truth: np.ndarray
+
+    def read(self, decided: np.ndarray) -> np.ndarray:
+        return decided
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Panel(Known):
+    """Series up to an origin; orders of the coming days are evaluated.
+
+    Attributes
+    ----------
+    names : tuple of str
+    dates : ndarray of shape (n_days,)
+    sales, censored, demand : ndarray of shape (n_series, n_days)
+        Sales are NaN before a series began; the others are None where they are not known.
+    coming : ndarray of shape (n_series, HORIZON)
+        Demand of the coming days, NaN where it is not known or the shop was closed.
+    """
+
+    names: tuple[str, ...]
+    dates: np.ndarray
+    sales: np.ndarray
+    coming: np.ndarray
+
+    @cached_property
+    def truth(self) -> np.ndarray:
+        return self.coming[~np.isnan(self.coming)]
+
+    def read(self, decided: np.ndarray) -> np.ndarray:
+        return decided[~np.isnan(self.coming)]
+
+    def table(self, observed: np.ndarray) -> pl.DataFrame:
+        """One row for each series and day."""
+        n_series, n_days = observed.shape
+        columns = {
+            "series": np.repeat(self.names, n_days),
+            "date": np.tile(self.dates, n_series),
+            "sales": observed.ravel(),
+        }
+        if self.censored is not None:
+            columns["sold_out"] = self.censored.ravel()
+        return pl.DataFrame(columns).filter(pl.col("sales").is_not_nan())
+
+
+@dataclass(frozen=True, eq=False)
+class Shop:
+    """Demand of a shop that lives by the orders of a method."""
+
+    names: tuple[str, ...]
+    demand: np.ndarray
+    first_day: datetime.date
+    n_before: int
+    stock_before: np.ndarray
+    known: str = ""
+
+    def told(self, known: str) -> Shop:
+        return replace(self, known=known)
 
 
 def sold(series: Series, policy: str) -> tuple[np.ndarray, np.ndarray]:
@@ -150,7 +243,7 @@ def _block(group: list[Series], policy: str) -> Rows:
         X = np.column_stack([X, _dummies(rows["series"])])
     X = X[:, np.ptp(X[train], axis=0) > 0]
     kept = {name: rows[name][train] for name in ("sales", "demand", "dates", "censored", "series")}
-    return Rows(X=X[train], X_test=X[~train], demand_test=rows["demand"][~train], **kept)
+    return Rows(X=X[train], X_test=X[~train], truth=rows["demand"][~train], **kept)
 
 
 def _spread(items: list[Any], count: int) -> list[Any]:
@@ -174,7 +267,7 @@ def _simulated(policy: str, quick: bool) -> list[Rows]:
                     dates=train.dates,
                     series=train.category,
                     X_test=test.features,
-                    demand_test=test.demand,
+                    truth=test.demand,
                     censored=train.demand > train.sales,
                     demand=train.demand,
                 )
@@ -184,11 +277,65 @@ def _simulated(policy: str, quick: bool) -> list[Rows]:
 
 @cache
 def rows(name: str, policy: str, quick: bool) -> list[Rows]:
-    """All blocks of a scenario."""
+    """Blocks of rows, one for each series or group."""
     if name == "simulated":
         return _simulated(policy, quick)
     groups: dict[Any, list[Series]] = {}
     for series in DATASETS[name].load():
         groups.setdefault(series.name if series.group is None else series.group, []).append(series)
-    count = SIZES[quick]["groups" if policy == "hours" else "series"]
+    count = (ROW_GROUPS if policy == "hours" else ROW_SERIES)[quick]
     return [_block(group, policy) for group in _spread(list(groups.values()), count)]
+
+
+def _matrix(series: list[Series], values: list[np.ndarray], dates: np.ndarray) -> np.ndarray:
+    """One row for each series, NaN where it has no day."""
+    found = np.full((len(series), dates.size), np.nan)
+    for row, one, each in zip(found, series, values, strict=True):
+        row[np.searchsorted(dates, one.dates)] = each
+    return found
+
+
+@cache
+def origins(name: str, policy: str, quick: bool) -> list[Panel]:
+    """Histories up to several origins, the latest last; four weeks apart where there are years."""
+    series = _spread(DATASETS[name].load(), PANEL_SERIES[quick])
+    dates = np.unique(np.concatenate([one.dates for one in series]))
+    made = [sold(one, policy) for one in series]
+    sales = _matrix(series, [each[0] for each in made], dates)
+    flags = _matrix(series, [each[1] for each in made], dates) == 1
+    demand = _matrix(series, [one.demand for one in series], dates)
+    known = [
+        np.broadcast_to(one.open if one.sure is None else one.sure, one.dates.shape)
+        for one in series
+    ]
+    truth = np.where(_matrix(series, known, dates) == 1, demand, np.nan)
+    step = 4 * HORIZON if dates.size > 2 * HISTORY else HORIZON
+    panels = []
+    for back in reversed(range(ORIGINS[quick])):
+        end = dates.size - HORIZON - back * step
+        past = slice(max(end - HISTORY, 0), end)
+        panels.append(
+            Panel(
+                names=tuple(one.name for one in series),
+                dates=dates[past],
+                sales=sales[:, past],
+                coming=truth[:, end : end + HORIZON],
+                censored=flags[:, past],
+                demand=demand[:, past],
+            )
+        )
+    return panels
+
+
+@cache
+def shop(name: str, policy: str, quick: bool) -> list[Shop]:
+    """Eight weeks on record that orders of little more than the mean cut, then weeks of its own."""
+    series = _spread(DATASETS[name].load(), 4 if quick else 12)
+    dates = np.unique(np.concatenate([one.dates for one in series]))
+    demand = np.nan_to_num(_matrix(series, [one.demand for one in series], dates))
+    n_before = 56
+    demand = demand[:, -(n_before + 7 * WEEKS[quick]) :]
+    first = dates[-demand.shape[1]].astype("datetime64[D]").item()
+    by_weekday = demand[:, :n_before].reshape(len(series), -1, 7).mean(axis=1)
+    stock = np.round(1.05 * np.tile(by_weekday, n_before // 7))
+    return [Shop(tuple(one.name for one in series), demand, first, n_before, stock)]
