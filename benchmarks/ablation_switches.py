@@ -14,11 +14,6 @@ from typing import Any
 import numpy as np
 
 Change = Callable[[Any], Any]
-MEMBERS = ("smoothing", "linear", "boosted")
-"""Models whose mean a plan expects."""
-ALONE = ("seasonal", *MEMBERS, "distribution", "neural")
-NOISY = ("flags", "rate", "plan")
-"""Scenarios in which other folds or draws give other decisions."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +24,11 @@ class Switch:
     ----------
     name, part : str
     groups : tuple of str
-        Groups of scenarios that it can touch.
+        Groups of cells that it can touch.
     changes : dict
         From targets to what is done to them.
     lines : int
         Lines of code that it would free, roughly.
-    model : str or tuple of str
-        Instead of changes: what a plan expects by.
     """
 
     name: str
@@ -43,7 +36,6 @@ class Switch:
     groups: tuple[str, ...]
     changes: dict[str, Change] = field(default_factory=dict)
     lines: int = 0
-    model: str | tuple[str, ...] = ()
 
 
 # --- changes --------------------------------------------------------------------------------------
@@ -123,26 +115,14 @@ def nearest_lot(original: Any) -> Any:
     return lots
 
 
-def no_rule(original: Any) -> Any:
-    return lambda sample, *given: (sample, None)
-
-
 def of_ones(original: Any) -> Any:
     return lambda *given: np.ones_like(original(*given))
-
-
-def one_chance(original: Any) -> Any:
-    def chances(number: Any, base: Any) -> Any:
-        return np.full_like(original(number, base), number.sum() / max(base.sum(), 1e-9))
-
-    return chances
 
 
 # --- the tables -----------------------------------------------------------------------------------
 
 KNOWN = ("flags", "rate")
-NOTHING = ("nothing", "family named")
-FALSE_ALARMS = ("wrong family named", "whole numbers")
+NOTHING = ("nothing", "uncensored")
 
 
 def constant(package: str, **values: Any) -> dict[str, Change]:
@@ -150,7 +130,7 @@ def constant(package: str, **values: Any) -> dict[str, Change]:
 
 
 def censoring() -> list[Switch]:
-    """The latent model: flags or a rate known; nothing known; dates; bends."""
+    """The latent model: flags or a rate known, or nothing."""
     tuned = "censoring"
     stack = [
         ("stack (candidate selection instead)", {f"{tuned}:_to_stack": gives([])}, 221),
@@ -204,37 +184,13 @@ def censoring() -> list[Switch]:
             20,
         ),
     ]
-    dates = [("order rule", {f"{tuned}:_with_order_rule": no_rule}, 371)]
-    bends = [
-        ("trees that stand for the features", {f"{tuned}:looks_for_bends": gives(False)}, 188),
-    ]
     found = [Switch(name, "flags or a rate", KNOWN, *rest) for name, *rest in stack]
     found += [Switch(name, "nothing known", NOTHING, *rest) for name, *rest in nothing]
-    found += [
-        Switch(f"{name}, false alarms", "false alarms", FALSE_ALARMS, *rest)
-        for name, *rest in nothing[:1]
-    ]
-    found += [Switch(name, "dates known", ("dates",), *rest) for name, *rest in dates]
-    found += [Switch(name, "demand that bends", ("bends",), *rest) for name, *rest in bends]
     return found
 
 
 def planning() -> list[Switch]:
     """Plans of orders, and a shop that lives by them."""
-    groups = ("members, flags", "members, nothing")
-    found = [
-        Switch(
-            f"member: {name}",
-            "members of the mean",
-            groups,
-            model=tuple(each for each in MEMBERS if each != name),
-        )
-        for name in MEMBERS
-    ]
-    found += [
-        Switch(f"all members but {name}", "members of the mean", groups, model=name)
-        for name in ALONE
-    ]
     training, history = "planning:TrainingSet", "planning:History.rows"
     plan = [
         ("imputation of sold-out days", {f"{training}._draw": gives(None)}, 37),
@@ -267,22 +223,11 @@ def planning() -> list[Switch]:
         ("spread: growth over the horizon", {"inventory:_growth": of_ones}, 10),
         ("spread: dependence of periods", {"inventory:_dependence": gives((0.0, 0.0))}, 30),
     ]
-    found += [Switch(name, "plan", ("plan",), *rest) for name, *rest in plan]
+    found = [Switch(name, "plan", ("plan",), *rest) for name, *rest in plan]
     found += [Switch(f"shop: {name}", "shop", ("shop",), *rest) for name, *rest in shop]
     return found
 
 
-def hours() -> list[Switch]:
-    """Hours of sales."""
-    package = "censoring.hours"
-    table = [
-        ("hours: five steps of EM (2)", constant(package, _STEPS=2), 0),
-        ("hours: chance by what was sold so far", {f"{package}:_chances": one_chance}, 17),
-        ("levels: effect of the day on groups", {f"{package}:group_effect": of_ones}, 3),
-    ]
-    return [Switch(name, "hours", ("hours",), *rest) for name, *rest in table]
-
-
 def switches() -> list[Switch]:
     """All of them."""
-    return [*censoring(), *planning(), *hours()]
+    return [*censoring(), *planning()]

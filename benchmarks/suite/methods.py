@@ -39,6 +39,7 @@ class Method:
     decide: Callable[[Any, float], np.ndarray]
     knows: tuple[str, ...]
     needs: str | None = None
+    quick: bool = True  # whether the quick form has it
 
     def missing(self) -> str:
         return f"{self.needs} is not installed" if self.needs and not find_spec(self.needs) else ""
@@ -48,7 +49,7 @@ METHODS: dict[str, dict[str, Method]] = {"rows": {}, "plan": {}, "shop": {}}
 """By the form of scenarios that they decide for."""
 
 
-def method(form: str, name: str, *knows: str, needs: str | None = None) -> Callable:
+def method(form: str, name: str, *knows: str, **rest: Any) -> Callable:
     """Add a method for one form of scenarios, told one of `knows` at a time.
 
     On rows it takes `Rows` and a level and returns decisions for the test rows; for plans a `Panel`
@@ -57,7 +58,7 @@ def method(form: str, name: str, *knows: str, needs: str | None = None) -> Calla
     """
 
     def add(decide: Callable[[Any, float], Any]) -> Callable[[Any, float], Any]:
-        METHODS[form][name] = Method(name, decide, knows, needs)
+        METHODS[form][name] = Method(name, decide, knows, **rest)
         return decide
 
     return add
@@ -185,7 +186,7 @@ def weibull(rows: Rows, level: float) -> np.ndarray:
     return rows.once(lambda: _likelihood(rows, stats.gumbel_l, True))(level)
 
 
-@on_rows("lognormal AFT", "flags")
+@on_rows("lognormal AFT", "flags", quick=False)
 def lognormal(rows: Rows, level: float) -> np.ndarray:
     return rows.once(lambda: _likelihood(rows, stats.norm, True))(level)
 
@@ -209,13 +210,23 @@ def our_linear(rows: Rows, level: float) -> np.ndarray:
     return rows.once(fit)[level].predict(rows.X_test)
 
 
-@on_rows("unmet, distribution", "flags", *OFFSETS, "nothing")
-def our_distribution(rows: Rows, level: float) -> np.ndarray:
+def _distribution(rows: Rows, level: float, **options: Any) -> np.ndarray:
     def fit() -> LatentBand:
-        band = LatentBand(rows.rate, random_state=0)
-        return band.fit(COSTS[level], rows.X, rows.sales, **_flags(rows))
+        band = LatentBand(rows.rate, random_state=0, **options)
+        band.fit(COSTS[level], rows.X, rows.sales, **_flags(rows))
+        said = band.diagnosis_
+        if said.share_range is not None:
+            rows.say(said.identified, *said.share_range)
+        return band
 
     return rows.once(fit).decision(rows.X_test, COSTS[level])
+
+
+on_rows("unmet, distribution", "flags", *OFFSETS, "nothing")(_distribution)
+for _way in ("least_censoring", "minimax_regret", "expected_cost"):
+    _name = f"unmet, {_way.replace('_', ' ')}"
+    _quick = _way == "minimax_regret"
+    on_rows(_name, "nothing", quick=_quick)(partial(_distribution, when_unidentified=_way))
 
 
 # --- plans: orders of the coming week -------------------------------------------------------------
@@ -241,7 +252,10 @@ def _plan(panel: Panel, level: float, model: str = "auto") -> np.ndarray:
 on_panels(PLAN, "flags", "rate", "nothing")(_plan)
 on_panels(PLAN_ORACLE, "truth")(_plan)
 for _member in ("smoothing", "linear", "boosted", "distribution", "seasonal"):
-    on_panels(f"unmet plan, {_member}", "flags", "nothing")(partial(_plan, model=_member))
+    _quick = _member in ("smoothing", "linear", "boosted")
+    on_panels(f"unmet plan, {_member}", "flags", "nothing", quick=_quick)(
+        partial(_plan, model=_member)
+    )
 
 
 @on_panels("same weekdays", "flags", "nothing")

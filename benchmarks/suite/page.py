@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.suite.methods import ORACLE, PLAN_ORACLE, SALES, YARDSTICKS
+from benchmarks.suite.scenarios import LEVELS
 from unmet.files import write_text
 
 MIN_GAP = 0.02
@@ -73,6 +74,23 @@ class Results:
         if found is None or other is None:
             return None
         return _jackknife(lambda cost, base: float(np.mean(cost / base)), found, other)
+
+    def verdicts(self, uncensored: bool) -> dict[str, int]:
+        """Of models told nothing but sales: what was said, and how often that was right."""
+        counts = dict.fromkeys(("models", "yes", "weakly", "no", "inside", "sure and wrong"), 0)
+        for scenario in self.scenarios("rows", uncensored):
+            cell = self.cells.get(f"{scenario} | nothing | unmet, distribution", {})
+            shares = self.results["scenarios"][scenario]["true"]
+            for said, share in zip(cell.get("said", ()), shares, strict=bool(cell.get("said"))):
+                if said is None:
+                    continue
+                verdict, low, high = said
+                inside = low - 1e-3 <= share <= high + 1e-3
+                counts["models"] += 1
+                counts[verdict] += 1
+                counts["inside"] += inside
+                counts["sure and wrong"] += verdict == "yes" and not inside
+        return counts
 
 
 def form_of(scenario: str) -> str:
@@ -141,6 +159,18 @@ def leaderboard(
         *_head(["method", "mean", "worst", *scenarios, "CPU s a unit"]),
         *(line for _, line in lines),
     ]
+
+
+def service(results: Results) -> list[str]:
+    """Service levels of three methods, by scenario."""
+    lines = _head(["scenario", "method", *(f"α = {level:g}" for level in LEVELS)])
+    asked = (("truth", ORACLE), ("flags", "Tobit"), ("flags", "unmet, distribution"))
+    for scenario in results.scenarios("rows"):
+        for known, method in asked:
+            cell = results.cells.get(f"{scenario} | {known} | {method}")
+            if cell is not None:
+                lines.append(_row([scenario, method, *(f"{each:.3f}" for each in cell["served"])]))
+    return lines
 
 
 def losses(results: Results) -> list[str]:
@@ -214,7 +244,22 @@ def write(results: dict[str, Any], path: Path) -> None:
     for title, (known, form, uncensored, base) in others.items():
         board = leaderboard(found, known, found.scenarios(form, uncensored), ratio=True)
         lines += ["", f"## {title}", "", f"Cost divided by that of {base}.", "", *board]
+    verdicts = {
+        "something is hidden": found.verdicts(uncensored=False),
+        "nothing is hidden": found.verdicts(uncensored=True),
+    }
     lines += [
+        *("", "## Verdicts on sales alone", ""),
+        "Whether the data can tell that something is hidden; *inside*: the true share lies in the "
+        "interval of the diagnosis.",
+        "",
+        *_head(["", *verdicts["nothing is hidden"]]),
+        *(_row([name, *map(str, each.values())]) for name, each in verdicts.items()),
+        *("", "## Service levels", ""),
+        "Share of test days on which decisions at the level α met demand; flags known. Demand "
+        "changes between training and test, so that the oracle misses its level, too.",
+        "",
+        *service(found),
         *("", "## Scenarios", ""),
         *_head(["scenario", "units", "rows of a unit", "sold out"]),
         *(

@@ -100,11 +100,13 @@ def measure(cell: Cell, quick: bool) -> dict[str, Any]:
         for name in ("cost", "service_level", "cpu_seconds")
     )
     weight = np.array([each.truth.size for each in units], dtype=float)
+    said = any(each.said for each in units)
     return {
         "cost": _rounded(cost),
         "served": np.round(weight @ served / weight.sum(), 4).tolist(),
         "seconds": round(float(seconds.sum() / len(units)), 3),
         **({"failed": failed} if failed else {}),
+        **({"said": [each.said for each in units]} if cell.known == "nothing" and said else {}),
     }
 
 
@@ -145,11 +147,12 @@ def describe(scenario: Scenario, quick: bool) -> dict[str, Any]:
         "units": len(units),
         "rows": int(np.median([each.sales.size for each in units])),
         "sold_out": round(rate, 3),
+        "true": [round(float(np.mean(each.censored)), 4) for each in units],
         "weight": [each.truth.size for each in units],
     }
 
 
-def cells(sets: str, methods: str, known: str) -> list[Cell]:
+def cells(sets: str, methods: str, known: str, quick: bool) -> list[Cell]:
     """Cells that were asked for; without both yardsticks nothing can be compared."""
 
     def among(text: str, asked: str) -> bool:
@@ -161,6 +164,7 @@ def cells(sets: str, methods: str, known: str) -> list[Cell]:
         for scenario in SCENARIOS
         if among(str(scenario), sets)
         for method in METHODS[scenario.form].values()
+        if method.quick or not quick
         for what in method.knows
         if not scenario.uncensored or what in ("nothing", "truth")
         if method.name in YARDSTICKS[scenario.form]
@@ -215,7 +219,7 @@ def main() -> None:
             console.print("The results that are there have another size: all is measured anew.")
     results["setting"] |= {"quick": chosen.quick} | setting()
     asked, left_out = [], set()
-    for cell in cells(chosen.sets, chosen.methods, chosen.known):
+    for cell in cells(chosen.sets, chosen.methods, chosen.known, chosen.quick):
         missing = METHODS[cell.scenario.form][cell.method].missing()
         if cell.scenario.name in DATASETS:
             missing = missing or DATASETS[cell.scenario.name].missing()

@@ -24,10 +24,10 @@ POLICIES = {
     "A": {"k": 4, "on": "demand", "round_up": False},
     "B": {"k": 4, "on": "sales", "factor": 1.15},
     "none": None,
-    "hours": None,
 }
 """Orders: mean demand of the last four same weekdays; 1.15 × their mean sales, rounded up; more
-than enough; and whatever the shops did, where hours in stock tell what was missed."""
+than enough. "hours" is what shops did, where hours in stock tell what was missed; "noisy" and
+"at_mass" are those of `unmet.simulate.censoring_lab`."""
 
 
 class Scenario(NamedTuple):
@@ -53,7 +53,7 @@ REAL = ("bakery", "restaurant", "M5 foods")
 SCENARIOS = (
     *(Scenario("rows", name, policy) for policy in "AB" for name in REAL),
     Scenario("rows", "fresh food", "hours"),
-    Scenario("rows", "simulated", "noisy"),
+    *(Scenario("rows", "simulated", policy) for policy in ("noisy", "at_mass")),
     *(Scenario("rows", name, "none") for name in (*REAL, "simulated")),
     *(Scenario("plan", name, "B") for name in REAL),
     Scenario("plan", "fresh food", "hours"),
@@ -67,7 +67,7 @@ WARM_UP, DAYS, SHARE_TRAIN = 28, 1000, 0.75
 FAMILIES = ("normal", "gamma", "lognormal", "negative_binomial", "student")
 HORIZON, HISTORY, SHOP_LEVEL = 7, 365, 0.9
 ROW_SERIES, ROW_GROUPS, PANEL_SERIES, ORIGINS, WEEKS = (
-    {True: quick, False: full} for quick, full in ((4, 24), (8, 40), (60, 240), (2, 6), (8, 20))
+    {True: quick, False: full} for quick, full in ((3, 24), (6, 40), (40, 240), (2, 6), (8, 20))
 )
 """Sizes of the quick and of the full form."""
 
@@ -99,6 +99,14 @@ class Known:
         if "fit" not in self._kept:
             self._kept["fit"] = make()
         return self._kept["fit"]
+
+    def say(self, verdict: str, low: float, high: float) -> None:
+        """Keep what a diagnosis said: whether the data can tell, and the share of hidden rows."""
+        self._kept["said"] = verdict, round(float(low), 4), round(float(high), 4)
+
+    @property
+    def said(self) -> tuple[str, float, float] | None:
+        return self._kept.get("said")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -254,7 +262,7 @@ def _spread(items: list[Any], count: int) -> list[Any]:
 
 def _simulated(policy: str, quick: bool) -> list[Rows]:
     """Distributions of known form, sold out on four of ten days or never (`unmet.simulate`)."""
-    words = {"orders": "never"} if policy == "none" else {"orders": "noisy", "share": 0.4}
+    words = {"orders": "never"} if policy == "none" else {"orders": policy, "share": 0.4}
     blocks = []
     for family in FAMILIES[: 3 if quick else None]:
         for seed in range(1 if quick else 3):
