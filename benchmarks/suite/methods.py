@@ -199,15 +199,19 @@ def _flags(rows: Rows) -> dict[str, np.ndarray]:
 
 
 @on_rows("unmet, linear", "flags", *OFFSETS, "nothing")
-def our_linear(rows: Rows, level: float) -> np.ndarray:
+def our_linear(rows: Rows, level: float, **more: np.ndarray) -> np.ndarray:
     def fit() -> dict[float, Any]:
-        band = LatentBand(rows.rate, random_state=0)
-        models = LinearDecision().fit_path(
-            rows.X, rows.sales, costs=[*COSTS.values()], bands=band, **_flags(rows)
-        )
+        words = {"bands": LatentBand(rows.rate, random_state=0), **_flags(rows), **more}
+        models = LinearDecision().fit_path(rows.X, rows.sales, costs=[*COSTS.values()], **words)
         return dict(zip(COSTS, models, strict=True))
 
     return rows.once(fit)[level].predict(rows.X_test)
+
+
+@on_rows("unmet, linear, dates", "nothing")
+def our_dates(rows: Rows, level: float) -> np.ndarray:
+    """Dates and series too, so that an order rule may be found."""
+    return our_linear(rows, level, time=rows.dates, series=rows.series)
 
 
 def _distribution(rows: Rows, level: float, **options: Any) -> np.ndarray:

@@ -128,9 +128,13 @@ def _shown(found: tuple[float, float] | None, digits: int, sign: str = "") -> st
 
 
 def leaderboard(
-    results: Results, known: tuple[str, ...], scenarios: list[str], ratio: bool = False
+    results: Results,
+    known: tuple[str, ...],
+    scenarios: list[str],
+    ratio: bool = False,
+    wide: bool = True,
 ) -> list[str]:
-    """Methods from the best mean down, each with its standard error on each scenario."""
+    """Methods from the best mean down; where it is wide, each scenario with its standard error."""
     lines = []
     for method in results.methods(known, scenarios):
         for what in known:
@@ -147,7 +151,7 @@ def leaderboard(
                 if (cell := results.cells.get(f"{each} | {what} | {method}"))
             ]
             label = f"{method}, {what}" if len(known) > 1 else method
-            shown = [_shown(each, 3) if ratio else _shown(each, 0, "%") for each in found]
+            shown = [_shown(each, 3) if ratio else _shown(each, 0, "%") for each in found * wide]
             mean = f"{np.mean(values):.3f}" if ratio else f"{np.mean(values):.0f}%"
             incomplete = "" if len(values) == len(scenarios) else "*"
             name = f"**{label}**" if method.startswith("unmet") else label
@@ -156,7 +160,7 @@ def leaderboard(
             lines.append((np.mean(values), _row([*cells, *shown, f"{np.mean(seconds):.2f}"])))
     lines.sort(key=lambda line: line[0] if ratio else -line[0])
     return [
-        *_head(["method", "mean", "worst", *scenarios, "CPU s a unit"]),
+        *_head(["method", "mean", "worst", *scenarios * wide, "CPU s a unit"]),
         *(line for _, line in lines),
     ]
 
