@@ -35,8 +35,8 @@ from benchmarks.suite.scenarios import SCENARIOS  # noqa: E402
 GROUPS = {
     "flags": ("rows", False, "flags", "unmet, distribution"),
     "rate": ("rows", False, "rate", "unmet, distribution"),
-    "nothing": ("rows", False, "nothing", "unmet, linear"),
-    "uncensored": ("rows", True, "nothing", "unmet, linear"),
+    "nothing": ("rows", False, "nothing", "unmet, distribution"),
+    "uncensored": ("rows", True, "nothing", "unmet, distribution"),
     "plan": ("plan", False, "flags", PLAN),
     "shop": ("shop", False, "log", PLAN),
 }

@@ -39,7 +39,7 @@ class Method:
     decide: Callable[[Any, float], np.ndarray]
     knows: tuple[str, ...]
     needs: str | None = None
-    quick: bool = True  # whether the quick form has it
+    full: tuple[str, ...] = ()  # of `knows`, what the quick form leaves out
 
     def missing(self) -> str:
         return f"{self.needs} is not installed" if self.needs and not find_spec(self.needs) else ""
@@ -186,7 +186,7 @@ def weibull(rows: Rows, level: float) -> np.ndarray:
     return rows.once(lambda: _likelihood(rows, stats.gumbel_l, True))(level)
 
 
-@on_rows("lognormal AFT", "flags", quick=False)
+@on_rows("lognormal AFT", "flags", full=("flags",))
 def lognormal(rows: Rows, level: float) -> np.ndarray:
     return rows.once(lambda: _likelihood(rows, stats.norm, True))(level)
 
@@ -198,26 +198,21 @@ def _flags(rows: Rows) -> dict[str, np.ndarray]:
     return {} if rows.censored is None else {"censored": rows.censored}
 
 
-@on_rows("unmet, linear", "flags", *OFFSETS, "nothing")
-def our_linear(rows: Rows, level: float, **more: np.ndarray) -> np.ndarray:
+@on_rows("unmet, linear", "flags", *OFFSETS, "nothing", full=(*OFFSETS, "nothing")[1:])
+def our_linear(rows: Rows, level: float) -> np.ndarray:
     def fit() -> dict[float, Any]:
-        words = {"bands": LatentBand(rows.rate, random_state=0), **_flags(rows), **more}
+        words = {"bands": LatentBand(rows.rate, random_state=0), **_flags(rows)}
         models = LinearDecision().fit_path(rows.X, rows.sales, costs=[*COSTS.values()], **words)
         return dict(zip(COSTS, models, strict=True))
 
     return rows.once(fit)[level].predict(rows.X_test)
 
 
-@on_rows("unmet, linear, dates", "nothing")
-def our_dates(rows: Rows, level: float) -> np.ndarray:
-    """Dates and series too, so that an order rule may be found."""
-    return our_linear(rows, level, time=rows.dates, series=rows.series)
-
-
-def _distribution(rows: Rows, level: float, **options: Any) -> np.ndarray:
+def _distribution(rows: Rows, level: float, dates: bool = False, **options: Any) -> np.ndarray:
     def fit() -> LatentBand:
         band = LatentBand(rows.rate, random_state=0, **options)
-        band.fit(COSTS[level], rows.X, rows.sales, **_flags(rows))
+        more = {"time": rows.dates, "series": rows.series} if dates else {}
+        band.fit(COSTS[level], rows.X, rows.sales, **_flags(rows), **more)
         said = band.diagnosis_
         if said.share_range is not None:
             rows.say(said.identified, *said.share_range)
@@ -227,10 +222,11 @@ def _distribution(rows: Rows, level: float, **options: Any) -> np.ndarray:
 
 
 on_rows("unmet, distribution", "flags", *OFFSETS, "nothing")(_distribution)
+on_rows("unmet, distribution, dates", "nothing")(partial(_distribution, dates=True))
 for _way in ("least_censoring", "minimax_regret", "expected_cost"):
     _name = f"unmet, {_way.replace('_', ' ')}"
-    _quick = _way == "minimax_regret"
-    on_rows(_name, "nothing", quick=_quick)(partial(_distribution, when_unidentified=_way))
+    _full = () if _way == "minimax_regret" else ("nothing",)
+    on_rows(_name, "nothing", full=_full)(partial(_distribution, when_unidentified=_way))
 
 
 # --- plans: orders of the coming week -------------------------------------------------------------
@@ -256,8 +252,8 @@ def _plan(panel: Panel, level: float, model: str = "auto") -> np.ndarray:
 on_panels(PLAN, "flags", "rate", "nothing")(_plan)
 on_panels(PLAN_ORACLE, "truth")(_plan)
 for _member in ("smoothing", "linear", "boosted", "distribution", "seasonal"):
-    _quick = _member in ("smoothing", "linear", "boosted")
-    on_panels(f"unmet plan, {_member}", "flags", "nothing", quick=_quick)(
+    _full = () if _member in ("smoothing", "linear", "boosted") else ("flags", "nothing")
+    on_panels(f"unmet plan, {_member}", "flags", "nothing", full=_full)(
         partial(_plan, model=_member)
     )
 

@@ -168,8 +168,8 @@ def cells(sets: str, methods: str, known: str, quick: bool) -> list[Cell]:
         for scenario in SCENARIOS
         if among(str(scenario), sets)
         for method in METHODS[scenario.form].values()
-        if method.quick or not quick
         for what in method.knows
+        if not (quick and what in method.full)
         if not scenario.uncensored or what in ("nothing", "truth")
         if method.name in YARDSTICKS[scenario.form]
         or (among(method.name, methods) and (not known or what in known.split(";")))
