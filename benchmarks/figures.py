@@ -143,7 +143,9 @@ def speed() -> str:
         times = [min(each["seconds"]) for each in done if each["objective"] <= most]
         if times:
             time = min(times)
-            return f"{1000 * time:.2g} ms" if time < 0.1 else f"{time:.2g} s"
+            if time < 0.1:
+                return f"{1000 * time:.2g} ms"
+            return f"{time:.2g} s" if time < 10 else f"{time:.0f} s"
         limits = [each["limit"] for each in found if each.get("failed") == "limit"]
         return f"over {limits[0]:.0f} s" if limits else ""
 
