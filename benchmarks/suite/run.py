@@ -41,7 +41,7 @@ from unmet.inventory import SupplyRules
 from unmet.simulate import run_shop
 
 RESULTS = Path(__file__).parents[1] / "results" / "suite.json"
-PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "statsforecast")
+PACKAGES = ("unmet", "numpy", "scipy", "scikit-learn", "lightgbm", "statsforecast")
 
 
 class Cell(NamedTuple):
@@ -195,7 +195,7 @@ def setting() -> dict[str, Any]:
             versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return {"python": platform.python_version(), "unmet": unmet.__version__, **versions}
+    return {"python": platform.python_version(), **versions}
 
 
 def save(results: dict[str, Any], path: Path) -> None:
