@@ -94,6 +94,12 @@ def verdict(hidden: str, word: str) -> str:
     return str(suite().verdicts(uncensored=hidden == "nothing hidden")[word])
 
 
+def size() -> str:
+    """How many series were measured."""
+    few = suite().results["setting"]["quick"]
+    return "quick form: two or three series or weeks a scenario" if few else "full form"
+
+
 def lost() -> str:
     """In how many scenarios another method is ahead."""
     return str(max(len(losses(suite())) - 2, 0))
@@ -174,7 +180,7 @@ def cell(name: str, start: str, column: str) -> str:
 
 FIGURES: dict[str, Callable[..., str]] = {
     each.__name__: each
-    for each in (recovered, ratio, best, count, verdict, lost, table, speed, seconds, wall, cell)
+    for each in (recovered, ratio, best, count, verdict, size, lost, table, speed, seconds, wall, cell)
 }
 
 
