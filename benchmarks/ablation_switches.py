@@ -81,38 +81,12 @@ def best_alone(original: Any) -> Any:
     return lambda members, *given: ([int(np.argmax(scores(members)))], np.ones(1))
 
 
-def columns_without(*names: str) -> Change:
-    """Features of a history without some."""
-
-    def change(original: Any) -> Any:
-        def rows(self: Any, *given: Any) -> Any:
-            features, level = original(self, *given)
-            kept = [place for place, each in enumerate(self.names_) if each not in names]
-            self.names_ = tuple(self.names_[place] for place in kept)
-            self.categories_ = tuple(each for each in self.categories_ if each in self.names_)
-            return np.ascontiguousarray(features[:, kept]), level
-
-        return rows
-
-    return change
-
-
 def equal_rows(original: Any) -> Any:
     def made(self: Any, *given: Any, **words: Any) -> None:
         original(self, *given, **words)
         self.weight = np.ones_like(self.weight)
 
     return made
-
-
-def nearest_lot(original: Any) -> Any:
-    def lots(self: Any, series: Any, day: Any, decided: Any) -> Any:
-        step = self.lot_[series]
-        size = np.where(step > 0, step, 1.0)
-        whole = np.ceil(np.round(decided / size, 6) - 0.5) * size
-        return np.maximum(np.where(step > 0, whole, decided), 0.0)
-
-    return lots
 
 
 def of_ones(original: Any) -> Any:
@@ -143,41 +117,16 @@ def censoring() -> list[Switch]:
             },
             0,
         ),
-        (
-            "all but normal, logistic, lognormal",
-            {f"{tuned}:plain_families": without("root_normal", "gumbel", "weibull")},
-            0,
-        ),
         ("weights of the stack (equal)", {f"{tuned}:weigh": equal_weights}, 26),
         ("mixing (best member alone)", {f"{tuned}:weigh": best_alone}, 26),
         ("ridge", constant(tuned, RIDGES=(1e-6,)), 0),
         ("search of the ridge (10)", constant(tuned, RIDGES=(10.0,)), 0),
-        ("fine search of the ridge (1, 10, 100)", constant(tuned, RIDGES=(1.0, 10.0, 100.0)), 0),
         ("scale that varies, in the stack", {f"{tuned}:_varying_scale": gives(None)}, 22),
     ]
     nothing = [
         ("any smooth distribution (sharper)", {f"{tuned}:sharper": gives(True)}, 0),
         ("order plane", {f"{tuned}:find_order_plane": gives(None)}, 82),
-        (
-            "orders that are sometimes ample (mixture)",
-            {f"{tuned}:read_policies": without("mixture")},
-            0,
-        ),
         ("scale that varies", {f"{tuned}:_scale_pattern": gives("constant")}, 37),
-        (
-            "negative binomial (counts)",
-            {f"{tuned}:read_families": without("negative_binomial")},
-            300,
-        ),
-        (
-            "all families but normal, logistic, lognormal, gamma, counts",
-            {
-                f"{tuned}:read_families": without(
-                    "student", "laplace", "skewed", "gumbel", "weibull"
-                )
-            },
-            60,
-        ),
         (
             "least censoring of those that tie (best)",
             {f"{tuned}:choose": lambda original: lambda ranked, *given, **words: ranked[0]},
@@ -191,31 +140,11 @@ def censoring() -> list[Switch]:
 
 def planning() -> list[Switch]:
     """Plans of orders, and a shop that lives by them."""
-    training, history = "planning:TrainingSet", "planning:History.rows"
+    training = "planning:TrainingSet"
     plan = [
         ("imputation of sold-out days", {f"{training}._draw": gives(None)}, 37),
         ("weights by level", {f"{training}.__init__": equal_rows}, 0),
         ("shrinkage to similar series (DRAWN 0)", constant("planning", DRAWN=1e-6), 0),
-        ("lots the cheaper way (nearest)", {"planning:OrderPlan._in_lots": nearest_lot}, 25),
-        (
-            "features: rolling quantiles",
-            {history: columns_without("quantile 0.5", "quantile 0.75", "quantile 0.9")},
-            16,
-        ),
-        (
-            "features: zeros, age, days seen, sold out, level",
-            {history: columns_without("zeros", "age", "days seen", "sold out", "level")},
-            0,
-        ),
-        (
-            "features: earlier years",
-            {
-                history: columns_without(
-                    "a year ago", "years ago", "years ago of similar", "years ago of all"
-                )
-            },
-            28,
-        ),
     ]
     shop = [
         ("imputation of sold-out days", {f"{training}._draw": gives(None)}, 37),

@@ -180,7 +180,20 @@ def cell(name: str, start: str, column: str) -> str:
 
 FIGURES: dict[str, Callable[..., str]] = {
     each.__name__: each
-    for each in (recovered, ratio, best, count, verdict, size, lost, table, speed, seconds, wall, cell)
+    for each in (
+        recovered,
+        ratio,
+        best,
+        count,
+        verdict,
+        size,
+        lost,
+        table,
+        speed,
+        seconds,
+        wall,
+        cell,
+    )
 }
 
 
