@@ -1,18 +1,20 @@
 """Prices and ages as `unmet fit` and `unmet decide` give them, beside a plain model.
 
-usage: python benchmarks/plain_models.py [--seeds 5]
+usage: python benchmarks/plain_models.py [--seeds 5] [--page]
 
 Ages: 400 parts, half of them suspended, five kinds, and 1,000 parts whose lives bend in the
 features; a Weibull regression stands beside. Share by which the cost rate of the fleet exceeds the
 best one. Prices: 500 offers, six shapes of what buyers would pay and four ways to make offers; a
 logistic regression stands beside. Share of the best revenue that is lost. Both are expectations
-under the true distribution. Results go to results/plain_models.md.
+under the true distribution. Shapes on which nothing was chosen, and 3,000 offers, come after.
+Numbers go to results/plain_models.json, from which --page writes results/plain_models.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
+import json
+import platform
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -23,8 +25,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from linear import HERE, setting
-from report import head, row
 from rich.console import Console
 from scipy import optimize, special, stats
 from sklearn.linear_model import LogisticRegression
@@ -37,6 +37,7 @@ from unmet.simulate import replacement
 from unmet.simulate.demand import Simulated
 from unmet.simulate.replacement import FEATURES, ReplacementPart
 
+HERE = Path(__file__).resolve().parent
 COST = AgeReplacement(planned=1, failure=8)
 KINDS = {
     "Weibull, ages around one": ("weibull", "noisy"),
@@ -50,17 +51,18 @@ UNIT_COST, SPREAD = 20.0, 15.0
 PRICES = np.linspace(20, 140, 601)
 
 
-class Humps:
-    """Two kinds of buyers, which features do not tell apart."""
+class Two:
+    """Two kinds of buyers, which features do not tell apart; `share` are of the first."""
 
-    low, high = stats.norm(-0.95, 0.4), stats.norm(0.95, 0.4)
+    def __init__(self, first: Any, second: Any, share: float = 0.5) -> None:
+        self.both, self.share = (first, second), share
 
     def sf(self, z: np.ndarray) -> np.ndarray:
-        return 0.5 * (self.low.sf(z) + self.high.sf(z))
+        return self.share * self.both[0].sf(z) + (1 - self.share) * self.both[1].sf(z)
 
     def rvs(self, size: int, random_state: np.random.Generator) -> np.ndarray:
-        drawn = [each.rvs(size=size, random_state=random_state) for each in (self.low, self.high)]
-        return np.where(random_state.random(size) < 0.5, *drawn)
+        drawn = [each.rvs(size=size, random_state=random_state) for each in self.both]
+        return np.where(random_state.random(size) < self.share, *drawn)
 
 
 SHAPES: dict[str, Any] = {
@@ -69,8 +71,16 @@ SHAPES: dict[str, Any] = {
     "Gumbel": stats.gumbel_r(loc=-0.45, scale=0.78),
     "lognormal": stats.lognorm(0.5, loc=-1.9, scale=1.7),
     "uniform": stats.uniform(-1.73, 3.46),
-    "two humps": Humps(),
+    "two humps": Two(stats.norm(-0.95, 0.4), stats.norm(0.95, 0.4)),
 }
+OTHERS: dict[str, Any] = {
+    "Student, 3": stats.t(3, scale=0.577),
+    "Weibull": stats.weibull_min(1.5, loc=-1.47, scale=1.63),
+    "two exponentials": Two(stats.expon(-0.81, 0.51), stats.expon(-0.81, 1.52), 0.7),
+    "unequal humps": Two(stats.norm(-0.75, 0.4), stats.norm(1.35, 0.5), 0.64),
+    "spread by features": stats.norm(),
+}
+ALL = SHAPES | OTHERS
 OFFERS: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
     "wide": lambda chance, mean: chance.uniform(35, 95, mean.size),
     "personal": lambda chance, mean: mean * np.exp(0.2 * chance.standard_normal(mean.size)),
@@ -155,14 +165,16 @@ def ages(kind: str, seed: int) -> dict[str, tuple[float, float]]:
 
 
 def buyers(shape: str, offers: str, n: int, seed: int) -> tuple[np.ndarray, ...]:
-    """Features, means of what buyers would pay, prices asked and whether they were accepted."""
-    chance = np.random.default_rng([seed, list(SHAPES).index(shape), list(OFFERS).index(offers)])
+    """Features, prices asked, whether they were accepted, and mean and spread of worths."""
+    chance = np.random.default_rng([seed, list(ALL).index(shape), list(OFFERS).index(offers)])
     columns = chance.uniform(-1, 1, n), chance.random(n) < 0.5, chance.standard_normal(n)
     X = np.column_stack(columns).astype(float)
-    mean = 60 + 10 * X[:, 0] - 6 * X[:, 1]
-    worth = mean + SPREAD * SHAPES[shape].rvs(size=n, random_state=chance)
+    mean, spread = 60 + 10 * X[:, 0] - 6 * X[:, 1], np.full(n, SPREAD)
+    if shape == "spread by features":
+        spread = SPREAD * np.exp(0.5 * X[:, 0] + 0.4 * X[:, 1] - 0.2)
+    worth = mean + spread * ALL[shape].rvs(size=n, random_state=chance)
     price = OFFERS[offers](chance, mean).round(2)
-    return X, mean, price, price <= worth
+    return X, price, price <= worth, mean, spread
 
 
 def logit(X: np.ndarray, price: np.ndarray, accepted: np.ndarray, Z: np.ndarray) -> np.ndarray:
@@ -182,12 +194,12 @@ def our_prices(X: np.ndarray, price: np.ndarray, accepted: np.ndarray, Z: np.nda
     return plan.fit(table).decide(coming, None).decision
 
 
-def prices(shape: str, offers: str, seed: int) -> dict[str, tuple[float, float]]:
-    X, _, price, accepted = buyers(shape, offers, 500, seed)
-    Z, mean, *_ = buyers(shape, offers, 1000, 1000 + seed)
+def prices(shape: str, offers: str, seed: int, n: int = 500) -> dict[str, tuple[float, float]]:
+    X, price, accepted, *_ = buyers(shape, offers, n, seed)
+    Z, _, _, mean, spread = buyers(shape, offers, 1000, 1000 + seed)
 
     def earned(asked: np.ndarray) -> np.ndarray:
-        return (asked - UNIT_COST) * SHAPES[shape].sf((asked - mean) / SPREAD)
+        return (asked - UNIT_COST) * ALL[shape].sf((asked - mean) / spread)
 
     best, found = np.max([earned(each) for each in PRICES], axis=0).mean(), {}
     for name, decide in (("plain", logit), ("unmet", our_prices)):
@@ -199,48 +211,76 @@ def prices(shape: str, offers: str, seed: int) -> dict[str, tuple[float, float]]
 
 # --- the page -------------------------------------------------------------------------------------
 
+TITLES = {
+    "ages": "Ages: cost rate above the best, beside a Weibull regression",
+    "prices": "Prices, 500 offers: revenue lost, beside a logistic regression",
+    "other shapes": "Prices, 500 offers, shapes on which nothing was chosen",
+    "3,000 offers": "Prices, 3,000 offers",
+}
 
-def table(cases: dict[str, list[dict]]) -> list[str]:
-    """Mean and worst seed of both, case by case, and over all cases."""
-    lines = [head(["case", "plain", "worst", "unmet", "worst", "time"])]
-    everything = {"all": [each for several in cases.values() for each in several]}
-    for case, several in (cases | everything).items():
-        cells = []
-        for name in ("plain", "unmet"):
-            lost = [100 * each[name][0] for each in several]
-            cells += [f"{np.mean(lost):.1f} %", f"{max(lost):.1f} %"]
-        spent = np.mean([each["unmet"][1] for each in several])
-        lines.append(row([case, *cells, f"{spent:.1f} s"]))
-    return lines
+
+def page(results: dict[str, Any]) -> str:
+    """Mean over seeds, its standard error and the worst seed of both, case by case and over all."""
+    lines = [
+        "# Prices and ages beside plain models",
+        "",
+        "Made by `benchmarks/plain_models.py` from `plain_models.json`; the first lines of the "
+        f"script say what is measured. Python {results['python']}, unmet {results['unmet']}. "
+        "Seconds are of the processor.",
+    ]
+    for part, title in TITLES.items():
+        cases = results[part]
+        seeds = results["seeds"][part]
+        lines += ["", f"## {title}", "", f"Seeds {seeds[0]} to {seeds[-1]}.", ""]
+        lines += ["| case | plain | worst | unmet | worst | time |", "| --- " * 6 + "|"]
+        everything = [each for several in cases.values() for each in several]
+        for case, several in (cases | {"all": everything}).items():
+            cells = []
+            for name in ("plain", "unmet"):
+                lost = 100 * np.array([each[name][0] for each in several])
+                error = f" ± {lost.std(ddof=1) / lost.size**0.5:.1f}" if lost.size > 1 else ""
+                cells += [f"{lost.mean():.1f}{error} %", f"{lost.max():.1f} %"]
+            spent = np.mean([each["unmet"][1] for each in several])
+            lines.append(f"| {' | '.join([case, *cells, f'{spent:.1f} s'])} |")
+    return "\n".join(lines) + "\n"
+
+
+def measure(n_seeds: int, console: Console) -> dict[str, Any]:
+    """Everything that the page shows."""
+    few = max(1, n_seeds // 2)
+    seeds = {
+        "ages": list(range(10, 10 + n_seeds)),
+        "prices": list(range(10, 10 + n_seeds)),
+        "other shapes": list(range(20, 20 + n_seeds)),
+        "3,000 offers": list(range(20, 20 + few)),
+    }
+    found: dict[str, Any] = {part: defaultdict(list) for part in seeds}
+    for part, listed in seeds.items():
+        for seed in listed:
+            for kind in (*KINDS, BENT) if part == "ages" else ():
+                found[part][kind].append(ages(kind, seed))
+            for shape in {"ages": (), "other shapes": OTHERS}.get(part, SHAPES):
+                for offers in OFFERS:
+                    n = 3000 if part == "3,000 offers" else 500
+                    found[part][f"{shape}, {offers}"].append(prices(shape, offers, seed, n))
+            console.print(f"{part}, seed {seed}", style="dim")
+    return {"python": platform.python_version(), "unmet": version("unmet"), "seeds": seeds, **found}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5, help="number of seeds (5)")
+    parser.add_argument("--page", action="store_true", help="write the page alone")
     parser.add_argument("--output", type=Path, default=HERE / "results")
     chosen, console = parser.parse_args(), Console(stderr=True)
-    of_ages, of_prices = defaultdict(list), defaultdict(list)
-    with threadpool_limits(1):
-        for seed in range(10, 10 + chosen.seeds):
-            for kind in (*KINDS, BENT):
-                of_ages[kind].append(ages(kind, seed))
-            for shape in SHAPES:
-                for offers in OFFERS:
-                    of_prices[f"{shape}, {offers}"].append(prices(shape, offers, seed))
-            console.print(f"seed {seed}", style="dim")
-    where = setting(sys.executable)
-    lines = [
-        "# Prices and ages beside plain models",
-        "",
-        "Made by `benchmarks/plain_models.py`, whose first lines say what is measured. "
-        f"Seeds 10 to {9 + chosen.seeds}. Python {where['python']}, unmet {version('unmet')}.",
-        *("", "## Ages: cost rate above the best, beside a Weibull regression", ""),
-        *table(of_ages),
-        *("", "## Prices: revenue lost, beside a logistic regression", ""),
-        *table(of_prices),
-    ]
-    chosen.output.mkdir(parents=True, exist_ok=True)
-    (chosen.output / "plain_models.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    numbers = chosen.output / "plain_models.json"
+    if not chosen.page:
+        chosen.output.mkdir(parents=True, exist_ok=True)
+        with threadpool_limits(1):
+            results = measure(chosen.seeds, console)
+        numbers.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    written = page(json.loads(numbers.read_text(encoding="utf-8")))
+    (chosen.output / "plain_models.md").write_text(written, encoding="utf-8")
     console.print(f"{chosen.output / 'plain_models.md'}")
 
 

@@ -7,7 +7,7 @@ it gives is the Î±-quantile of demand, the order that costs least at the level Î
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -18,6 +18,7 @@ from scipy import optimize, stats
 from benchmarks.suite.scenarios import HORIZON, LEVELS, OFFSETS, Panel, Rows, Shop
 from unmet import LatentBand, LinearDecision, Newsvendor, OrderPlan
 from unmet.inventory import StockState
+from unmet.planning import DecisionLog
 from unmet.simulate.shop import Seen
 from unmet.tables.schema import Schema
 
@@ -198,7 +199,7 @@ def _flags(rows: Rows) -> dict[str, np.ndarray]:
     return {} if rows.censored is None else {"censored": rows.censored}
 
 
-@on_rows("unmet, linear", "flags", *OFFSETS, "nothing", full=(*OFFSETS, "nothing")[1:])
+@on_rows("unmet, linear", "flags", *OFFSETS, "nothing", full=(*OFFSETS, "nothing"))
 def our_linear(rows: Rows, level: float) -> np.ndarray:
     def fit() -> dict[float, Any]:
         words = {"bands": LatentBand(rows.rate, random_state=0), **_flags(rows)}
@@ -232,21 +233,28 @@ for _way in ("least_censoring", "minimax_regret", "expected_cost"):
 # --- plans: orders of the coming week -------------------------------------------------------------
 
 
-def _plan(panel: Panel, level: float, model: str = "auto") -> np.ndarray:
-    def fit() -> OrderPlan:
-        observed = panel.sales if panel.demand is None else panel.demand
-        flags = "" if panel.censored is None else "sold_out"
-        schema = Schema(date="date", series="series", sales="sales", sold_out=flags)
-        words = {"sellout_rate": panel.rate, "model": model, "lot": None, "n_jobs": 1}
-        plan = OrderPlan(HORIZON, Newsvendor.at_level(level), schema=schema, **words)
-        return plan.fit(panel.table(observed))
+def _fitted(
+    panel: Panel, level: float, model: str = "auto", lot: Any = None, log: Any = None
+) -> OrderPlan:
+    observed = panel.sales if panel.demand is None else panel.demand
+    flags = "" if panel.censored is None else "sold_out"
+    schema = Schema(date="date", series="series", sales="sales", sold_out=flags)
+    words = {"sellout_rate": panel.rate, "model": model, "lot": lot, "n_jobs": 1}
+    plan = OrderPlan(HORIZON, Newsvendor.at_level(level), schema=schema, **words)
+    return plan.fit(panel.table(observed), log=log)
 
-    table = panel.once(fit).at(cost=Newsvendor.at_level(level)).orders()
-    place = {name: row for row, name in enumerate(panel.names)}
+
+def _orders(panel: Panel, plan: OrderPlan) -> np.ndarray:
+    table, place = plan.orders(), {name: row for row, name in enumerate(panel.names)}
     orders = np.zeros((len(panel.names), HORIZON))
     day = (table["date"].to_numpy() - panel.dates[-1]).astype("timedelta64[D]").astype(int) - 1
     orders[[place[each] for each in table["series"]], day] = table["order"].to_numpy()
     return orders
+
+
+def _plan(panel: Panel, level: float, model: str = "auto") -> np.ndarray:
+    plan = panel.once(lambda: _fitted(panel, level, model))
+    return _orders(panel, plan.at(cost=Newsvendor.at_level(level)))
 
 
 on_panels(PLAN, "flags", "rate", "nothing")(_plan)
@@ -326,14 +334,17 @@ class _Weekly:
         self.oracle = shop.known == "truth"
 
     def learn(self, seen: Seen) -> None:
-        first = np.datetime64(seen.first_day, "D")
-        out = seen.sold_out == 1  # of the days before its log nothing is known
+        known, n_before = self.shop.known, self.shop.n_before
+        out = (seen.sold_out == 1) & (seen.stock > 0)  # of the days before its log nothing is known
+        if known == "flags":
+            stock = self.shop.stock_before
+            out[:, :n_before] = (self.shop.demand[:, :n_before] >= stock) & (stock > 0)
         panel = Panel(
             names=self.shop.names,
-            dates=first + np.arange(seen.n_periods),
+            dates=np.datetime64(seen.first_day, "D") + np.arange(seen.n_periods),
             sales=seen.sales,
             coming=np.zeros((len(self.shop.names), HORIZON)),
-            censored=out if self.shop.known == "log" else None,
+            censored=out if known in ("flags", "log") else None,
             demand=seen.demand if self.oracle else None,
         )
         self.start, self.orders = seen.n_periods, self.decide(panel, self.level)
@@ -342,10 +353,24 @@ class _Weekly:
         return np.maximum(self.orders[:, seen.n_periods - self.start] - state.position, 0.0)
 
 
-@in_shops(PLAN, "log", "nothing")
+@in_shops(PLAN, "flags", "log", "orders", "nothing")
 @in_shops(PLAN_ORACLE, "truth")
 def planning_shop(shop: Shop, level: float) -> _Weekly:
-    return _Weekly(shop, level, _plan)
+    """`unmet plan` with flags, its log, the file of its last orders, or nothing."""
+    log: DecisionLog | None = None
+
+    def decide(panel: Panel, level: float) -> np.ndarray:
+        nonlocal log
+        if shop.known == "log":  # what was ordered says which days sold out
+            panel = replace(panel, censored=None)
+        plan = _fitted(panel, level, lot="auto", log=log)
+        if shop.known == "log":
+            log = (log or DecisionLog(["series"])).suggested(plan.orders())
+        elif shop.known == "orders":
+            log = DecisionLog.of_orders(plan.orders(), ["series"], "date")
+        return _orders(panel, plan)
+
+    return _Weekly(shop, level, decide)
 
 
 @in_shops("same weekdays", "log", "nothing")

@@ -183,7 +183,7 @@ def losses(results: Results) -> list[str]:
     for scenario in results.results["scenarios"]:
         by_share = form_of(scenario) == "rows" and not scenario.endswith(" none")
         measure = results.recovered if by_share else results.ratio
-        for what in ("flags", "log", "rate", "rate +.15", "rate -.15", "nothing"):
+        for what in ("flags", "log", "orders", "rate", "rate +.15", "rate -.15", "nothing"):
             found = {
                 (name, told): value[0] * (1 if by_share else -100)
                 for told in dict.fromkeys((what, "nothing"))
@@ -238,7 +238,7 @@ def write(results: dict[str, Any], path: Path) -> None:
             "",
             *leaderboard(found, known, found.scenarios("rows")),
         ]
-    told = ("flags", "log", "rate", "nothing")
+    told = ("flags", "log", "orders", "rate", "nothing")
     others = {
         "Nothing is hidden": (("nothing",), "rows", True, "the linear model trained on demand"),
         "Plans of a week": (told, "plan", False, "`unmet plan` shown demand"),

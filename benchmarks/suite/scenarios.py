@@ -58,11 +58,12 @@ SCENARIOS = (
     *(Scenario("plan", name, "B") for name in REAL),
     Scenario("plan", "fresh food", "hours"),
     *(Scenario("plan", name, "none") for name in (*REAL, "pizza")),
-    *(Scenario("shop", name, "loop") for name in REAL),
+    *(Scenario("shop", name, "loop") for name in (*REAL, "fresh food")),
 )
 OFFSETS = {"rate": 0.0, "rate +.15": 0.15, "rate -.15": -0.15}
-KNOWN = ("truth", "flags", "log", *OFFSETS, "nothing")
-"""What a method is told; "truth" is for the oracle, "log" its own orders in a shop."""
+KNOWN = ("truth", "flags", "log", "orders", *OFFSETS, "nothing")
+"""What a method is told; "truth" is for the oracle, "log" all of its own orders in a shop, "orders"
+those of its last plan."""
 WARM_UP, DAYS, SHARE_TRAIN = 28, 1000, 0.75
 FAMILIES = ("normal", "gamma", "lognormal", "negative_binomial", "student")
 HORIZON, HISTORY, SHOP_LEVEL = 7, 365, 0.9
@@ -337,12 +338,14 @@ def origins(name: str, policy: str, quick: bool) -> list[Panel]:
 
 @cache
 def shop(name: str, policy: str, quick: bool) -> list[Shop]:
-    """Eight weeks on record that orders of little more than the mean cut, then weeks of its own."""
+    """Eight weeks (four of short series) that orders near the mean cut, then weeks of its own."""
     series = _spread(DATASETS[name].load(), 4 if quick else 12)
     dates = np.unique(np.concatenate([one.dates for one in series]))
     demand = np.nan_to_num(_matrix(series, [one.demand for one in series], dates))
     n_before = 56
-    demand = demand[:, -(n_before + 7 * WEEKS[quick]) :]
+    if dates.size < 120:  # fresh food, whose units are normalised
+        n_before, demand = 28, np.round(10 * demand)
+    demand = demand[:, -(n_before + 7 * min(WEEKS[quick], (dates.size - n_before) // 7)) :]
     first = dates[-demand.shape[1]].astype("datetime64[D]").item()
     by_weekday = demand[:, :n_before].reshape(len(series), -1, 7).mean(axis=1)
     stock = np.round(1.05 * np.tile(by_weekday, n_before // 7))

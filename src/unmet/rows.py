@@ -63,6 +63,8 @@ class Rows:
         As given.
     limits : Limits or None
         Between what each truth lies, where that is more than flags can say.
+    entry : ndarray of shape (n_rows,) or None
+        Of lifetimes: age of each part when records began (delayed entry).
     """
 
     features: Features
@@ -75,6 +77,7 @@ class Rows:
     time: NDArray[Any] | None = None
     series: NDArray[Any] | None = None
     limits: Limits | None = None
+    entry: Array | None = None
 
     @classmethod
     def read(cls, cost: Cost, X: Any, y: Any, *known: Any, at_least: int = 1, **named: Any) -> Rows:

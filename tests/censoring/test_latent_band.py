@@ -64,7 +64,8 @@ def test_the_papers_data_need_nothing_known(clip, least):
 
 def test_uncensored_data_are_left_alone():
     lab = censoring_lab("normal", scale="features", orders="never", n=200, seed=2)
-    model = LinearDecision(Newsvendor(7, 3), band=LatentBand(random_state=0))
+    band = LatentBand(when_unidentified="least_censoring", random_state=0)
+    model = LinearDecision(Newsvendor(7, 3), band=band)
     model.fit(lab.train.features, lab.train.sales)
     assert model.diagnosis_.share_censored == 0.0
     assert not np.any(model.band_.high)

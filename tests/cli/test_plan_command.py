@@ -160,3 +160,70 @@ def test_sheets_and_encodings(folder, capsys):
     (folder / "old.csv").write_bytes(table.write_csv().encode("cp1250"))
     assert run(["plan", "old.csv", *QUICK, "--encoding", "cp1250"]) == 0
     assert "Šunka 007" in (folder / "orders.csv").read_text(encoding="cp1250")
+
+
+# --- Orders of the last plan, where no log is kept.
+
+
+TWO_WEEKS = ["--model", "seasonal", "--horizon", "14"]
+
+
+def sold_by_orders(file, orders, *, item="item", over=0):
+    """Two weeks more of sales: demand is far above what was ordered for the first item."""
+    days = [FIRST + datetime.timedelta(60 + day) for day in range(14)]
+    weeks = []
+    for place, name in enumerate(["007", "008", "7"]):
+        own = orders.filter(pl.col("item") == name)["order"].to_list()
+        sold = [order + over if place == 0 else max(order - 3, 0) for order in own]
+        weeks.append(pl.DataFrame({"date": days, "item": [name] * 14, "sales": sold}))
+    table = sales_panel([10, 20, 30], 60, ["007", "008", "7"])
+    pl.concat([table, pl.concat(weeks).cast(table.schema)]).rename({"item": item}).write_csv(file)
+
+
+@pytest.fixture
+def planned_once(tmp_path, monkeypatch, capsys):
+    """A first plan of a table without flags, and its orders."""
+    monkeypatch.chdir(tmp_path)
+    sales_panel([10, 20, 30], 60, ["007", "008", "7"]).write_csv("sales.csv")
+    assert run(["plan", "sales.csv", *TWO_WEEKS]) == 0
+    assert "what was there to sell" not in capsys.readouterr().err
+    return pl.read_csv("orders.csv", schema_overrides={"item": pl.String})
+
+
+READ_BACK = "The file of orders that is written anew says of 42 days what was there to sell."
+
+
+def test_orders_of_the_last_plan_tell_what_was_there(planned_once, capsys):
+    sold_by_orders("sales.csv", planned_once)
+    assert run(["plan", "sales.csv", *TWO_WEEKS, "--demand-output", "d.csv"]) == 0
+    said = capsys.readouterr().err
+    assert READ_BACK in said
+    assert "(--log)" in said
+    told = pl.read_csv("d.csv", schema_overrides={"item": pl.String}, try_parse_dates=True)
+    late = told.filter(pl.col("date") >= FIRST + datetime.timedelta(60))
+    assert (late["stockout"] == (late["item"] == "007")).all()
+    assert late.filter(pl.col("item") == "007").select((pl.col("demand") > pl.col("sales")).any())[
+        0, 0
+    ]
+    # the same table again: the file now has coming days only, which say nothing
+    assert run(["plan", "sales.csv", *TWO_WEEKS]) == 0
+    assert READ_BACK not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("why", ["another column", "more was sold", "a log", "another file"])
+def test_files_that_do_not_match_are_not_read(planned_once, capsys, why):
+    name = "article" if why == "another column" else "item"
+    sold_by_orders("sales.csv", planned_once, item=name, over=5 if why == "more was sold" else 0)
+    if why == "another file":
+        (planned_once.select("item", "order")).write_csv("orders.csv")
+    words = ["--log", "log.parquet"] if why == "a log" else []
+    assert run(["plan", "sales.csv", *TWO_WEEKS, *words]) == 0
+    assert "that is written anew" not in capsys.readouterr().err
+
+
+def test_a_run_that_fails_leaves_the_orders_of_the_last_plan(planned_once, capsys):
+    sold_by_orders("sales.csv", planned_once)
+    assert run(["plan", "sales.csv", *TWO_WEEKS, "--country", "nowhere"]) == 2
+    capsys.readouterr()
+    again = pl.read_csv("orders.csv", schema_overrides={"item": pl.String})
+    assert again.equals(planned_once)

@@ -200,7 +200,7 @@ def test_the_advice_of_diagnose_runs_as_printed(inside, capsys):
     assert "No costs were given" in printed.err
     assert "put your own costs in place of 1 and 1" in printed.out
     assert run([*words[:-1], "advised.unmet"]) == 0
-    assert "as you said (--sellout-rate); 40% was taken." in capsys.readouterr().out
+    assert "as you said (--sellout-rate)." in capsys.readouterr().out
 
 
 def test_a_diagnosis_and_the_exit_code_of_doubt(inside, plan, quick, capsys, monkeypatch):

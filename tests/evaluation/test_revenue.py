@@ -10,7 +10,7 @@ from scipy import stats
 
 from unmet.errors import InvalidInput
 from unmet.evaluation import best_price, expected_revenue, realised_revenue
-from unmet.evaluation.revenue import calibrated_levels, most_revenue
+from unmet.evaluation.revenue import most_revenue
 
 
 class Known:
@@ -19,8 +19,11 @@ class Known:
     def __init__(self, distribution):
         self.distribution = distribution
 
-    def quantile(self, X, level):
-        return self.distribution.ppf(level) + np.asarray(X)[:, 0]
+    def quantile_function(self, X):
+        return lambda level: self.distribution.ppf(level) + np.asarray(X)[:, 0]
+
+    def survival_function(self, X):
+        return lambda price: self.distribution.sf(price - np.asarray(X)[:, 0])
 
 
 def test_a_deal_is_made_at_the_reservation_price_and_not_above():
@@ -44,9 +47,11 @@ def test_expected_revenue_is_what_many_buyers_pay():
 @pytest.mark.parametrize("unit_cost", [0.0, 2.0, 7.0])
 def test_the_best_price_has_its_closed_forms(unit_cost):
     """Exponential: mean above unit cost; uniform: half way from it to the top."""
-    mean = most_revenue(stats.expon(scale=5.0).ppf, 1, unit_cost)
+    distribution = stats.expon(scale=5.0)
+    mean = most_revenue(distribution.ppf, distribution.sf, 1, unit_cost)
     assert mean[0] == pytest.approx(5.0 + unit_cost, rel=1e-6)
-    uniform = most_revenue(stats.uniform(0, 10).ppf, 1, unit_cost)
+    distribution = stats.uniform(0, 10)
+    uniform = most_revenue(distribution.ppf, distribution.sf, 1, unit_cost)
     assert uniform[0] == pytest.approx((10 + unit_cost) / 2, rel=1e-6)
 
 
@@ -84,8 +89,11 @@ def test_rows_have_their_own_prices_and_costs():
         (lambda: realised_revenue([1], [2], unit_cost=[1, 2]), "unit_cost must be one number or"),
         (lambda: expected_revenue([1], [1.2]), r"survival must lie in \[0, 1\], got 1.2 in row 0"),
         (lambda: expected_revenue([1, 2], [0.1]), "like survival"),
-        (lambda: best_price(stats.norm, [[1]]), "rule must have a method quantile"),
-        (lambda: most_revenue(stats.norm.ppf, 2, [1, 2, 3]), "unit_cost must be a number or"),
+        (lambda: best_price(stats.norm, [[1]]), "rule must have methods quantile_function"),
+        (
+            lambda: most_revenue(stats.norm.ppf, stats.norm.sf, 2, [1, 2, 3]),
+            "unit_cost must be a number or",
+        ),
     ],
 )
 def test_what_cannot_be_priced_is_refused(call, sentence):
@@ -93,14 +101,23 @@ def test_what_cannot_be_priced_is_refused(call, sentence):
         call()
 
 
-def test_levels_are_calibrated_by_offers_only_where_these_disagree():
-    generator = np.random.default_rng(0)
-    rank = generator.uniform(0.02, 0.9, 1500)
-    asked = np.linspace(0.1, 0.85, 16)
-    for truth in (lambda u: u, lambda u: 0.6 * np.clip(u / 0.3, 0, 1) + 0.4 * u**4):
-        accepted = generator.random(rank.size) >= truth(rank)
-        levels = calibrated_levels(rank, accepted)
-        assert (np.diff(levels, axis=1) >= -1e-12).all()
-        assert levels[1].max() == pytest.approx(np.quantile(rank, 0.99))  # and no further
-        found = np.interp(asked, *levels[::-1])
-        assert np.abs(found - truth(asked)).mean() < 0.05
+def test_the_higher_of_two_humps_is_found_and_the_highest_level_kept():
+    """Half of the buyers pay about 40, half about 80: a grid of prices knows which is better."""
+
+    def survival(price):
+        return 0.5 * stats.norm(40, 3).sf(price) + 0.5 * stats.norm(80, 3).sf(price)
+
+    grid = np.linspace(0, 100, 100_001)
+    below = 1.0 - survival(grid)
+
+    def quantile(level):
+        return np.interp(level, below, grid)
+
+    for unit_cost in (0.0, 20.0):
+        best = grid[np.argmax((grid - unit_cost) * survival(grid))]
+        found = most_revenue(quantile, survival, 1, unit_cost)[0]
+        earned = [(price - unit_cost) * survival(price) for price in (found, best)]
+        assert earned[0] >= earned[1] * (1 - 1e-6)
+    assert best > 60  # at this unit cost the buyers who pay more are worth it
+    capped = most_revenue(quantile, survival, 1, 20.0, highest=0.05)[0]
+    assert capped == pytest.approx(quantile(0.05), abs=1e-3)

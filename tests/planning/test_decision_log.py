@@ -59,12 +59,48 @@ def test_flags_know_logged_days_alone() -> None:
     assert notes == ["The log says of 2 days what was there to sell."]
 
 
-def test_more_sold_than_logged_is_noted() -> None:
+def test_more_sold_than_logged_is_not_known() -> None:
+    """Nine were sold of four: something else was there, and nobody knows how much."""
     log = DecisionLog(["item"]).suggested(order_table([4, 7]))
     hidden, notes = log.flags(panel_of([[9, 3], [6, 2]]))
-    assert hidden is not None
-    assert hidden[0, 0] == 1
+    np.testing.assert_array_equal(hidden, [[np.nan, np.nan], [0, np.nan]])
     assert "On 1 of these days more was sold" in notes[1]
+
+
+def written(orders: list[float], items: str = "ab") -> pl.DataFrame:
+    """Orders as a plan writes them."""
+    parts = {"usual_sales": 3.0, "hidden_demand": 0.0, "safety": 1.0}
+    words = {"based_on": "own history", "outside_data": ""}
+    return order_table(orders, items).with_columns(
+        *(pl.lit(value).alias(name) for name, value in {**parts, **words}.items())
+    )
+
+
+@pytest.mark.parametrize(
+    ("orders", "items", "sales", "told"),
+    [
+        ([4, 7], "ab", [[4, 3], [6, 2]], [[1, np.nan], [0, np.nan]]),
+        ([4, 7], "ab", [[3, 3], [6, 2]], None),  # no order was ever reached
+        ([4, 7], "ab", [[4, 3], [9, 2]], None),  # half of the days sold more
+        ([4, 7], "ac", [[4, 3], [6, 2]], None),  # a series that the table lacks
+    ],
+)
+def test_written_orders_count_only_if_sales_agree_with_them(orders, items, sales, told) -> None:
+    log = DecisionLog.of_orders(written(orders, items), ["item"], "date")
+    assert log is not None
+    hidden, notes = log.flags(panel_of(sales))
+    if told is None:
+        assert hidden is None
+        assert not notes
+    else:
+        np.testing.assert_array_equal(hidden, told)
+        assert "file of orders that is written anew says of 2 days" in notes[0]
+
+
+def test_other_tables_are_no_written_orders() -> None:
+    assert DecisionLog.of_orders(order_table([4, 7]), ["item"], "date") is None
+    assert DecisionLog.of_orders(written([4, 7]), ["store"], "date") is None
+    assert DecisionLog.of_orders(written([4, -7]), ["item"], "date") is None
 
 
 def test_overrides_are_priced_against_suggestions() -> None:

@@ -195,7 +195,7 @@ def test_lots():
 
 def test_lots_cost_least_of_all_multiples():
     """Against a grid: expected cost of every multiple under the plan's own distribution."""
-    plan = OrderPlan(horizon=2, cost=Newsvendor(3, 1), lot=6, model="smoothing")
+    plan = OrderPlan(horizon=2, cost=Newsvendor(3, 1), lot=6, model="smoothing", sellout_rate=0)
     plan.fit(sales_table(n_series=6, flags=False))
     series, day, _ = plan.targets_
     count = np.arange(2_000)
@@ -322,16 +322,20 @@ def untold():
 def test_a_sellout_rate_orders_what_it_hides(untold):
     table, rate = untold
     words = {"horizon": 3, "cost": Newsvendor.at_level(0.8), "model": "linear"}
-    ignoring = OrderPlan(**words).fit(table)
-    nothing = OrderPlan(**words, sellout_rate=0.0).fit(table)
+    ignoring = OrderPlan(**words, sellout_rate=0.0).fit(table)
+    untold = OrderPlan(**words).fit(table)
     told = OrderPlan(**words, sellout_rate=rate).fit(table)
     flagged = OrderPlan(**words).fit(sales_table(seed=3, n_days=120, ratio=1.05))
-    assert nothing.orders().equals(ignoring.orders())
-    assert any("they are taken for demand" in note for note in ignoring.notes_)
-    assert not any("they are taken for demand" in note for note in told.notes_)
-    less, more, whole = (each.orders()["order"].sum() for each in (ignoring, told, flagged))
-    assert less < more < less + 2 * (whole - less)  # flags say how much is hidden
-    assert told.orders()["hidden_demand"].sum() > 0
+    assert any("orders assume that up to" in note for note in untold.notes_)
+    for plan in (ignoring, told, flagged):
+        assert not any("orders assume" in note for note in plan.notes_)
+    plans = (ignoring, untold, told, flagged)
+    less, some, more, whole = (each.orders()["order"].sum() for each in plans)
+    assert less < some < more < less + 2 * (whole - less)  # flags say how much is hidden
+    for plan in (untold, told):
+        assert plan.orders()["hidden_demand"].sum() > 0
+    assert ignoring.orders()["hidden_demand"].sum() == 0
+    assert untold.at(sellout_rate=0.0).orders().equals(ignoring.orders())
 
 
 def test_a_range_of_rates_says_what_its_ends_ask_for(untold):

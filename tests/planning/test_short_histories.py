@@ -14,6 +14,7 @@ from unmet.errors import SolverFailure
 from unmet.planning import OrderPlan
 from unmet.planning.candidates import DemandForecast, TrainingSet
 from unmet.planning.history import History
+from unmet.planning.stockouts import without_few_flags
 from unmet.tables.panel import Panel, refuse_absurd
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -126,9 +127,14 @@ def test_flags_of_the_last_row_do_not_silence_all_others():
     flags[:, -1] = demand[:, -1] > 8
     plain, told = (TrainingSet(Panel(demand, each, FIRST, "week"), 3, 0) for each in (None, flags))
     assert told.n_rows == plain.n_rows
+    last = Panel(demand, flags, FIRST, "week")
+    panel, notes = without_few_flags(last)  # 320 flags, but of one date
+    assert panel.hidden is None
+    assert "Flags or stock of 320 of 12,800 weeks are too few" in notes[0]
     flags[:, -25:] = demand[:, -25:] > 8
-    most = TrainingSet(Panel(demand, flags, FIRST, "week"), 3, 0)
-    assert set(most.day) == set(range(15, 40))
+    most = Panel(demand, flags, FIRST, "week")
+    assert without_few_flags(most) == (most, [])
+    assert set(TrainingSet(most, 3, 0).day) == set(plain.day)  # all rows, with a flag or without
 
 
 def test_nothing_left_is_sold_out_only_if_sales_reached_the_stock():

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from sales_panel import sales_panel
 
 from unmet import Newsvendor, OrderPlan
 from unmet.data import load_bakery, load_yaz
@@ -107,3 +108,47 @@ def test_counts_of_slow_sellers_do_not_look_sold_out(seed):
     assert plan.inferred_ == ""
     assert plan.orders()["order"].sum() < 6 * 7 * 2.5
     assert any("a series sells nothing" in note for note in plan.notes_)
+
+
+# --- Flags of some days.
+
+
+@pytest.fixture(scope="module")
+def orders_of():
+    """Units ordered, and the plan, where only some flags of a panel are shown."""
+    table = sales_panel([20, 30, 40, 50, 60, 70], 112, week=0.3, stock=(0.6, 1.2))
+    dates = table["date"].rank("dense").to_numpy()
+    generator = np.random.default_rng(1)
+
+    def ordered(shown):
+        flags = pl.when(pl.Series(shown(dates, generator))).then("sold_out")
+        plan = planned(table.with_columns(sold_out=flags))
+        return units(plan), plan
+
+    return ordered
+
+
+def test_few_flags_are_no_flags(orders_of):
+    """Those of the last row alone leave orders as they are without any, and a note says so."""
+    none, _ = orders_of(lambda dates, _: dates < 0)
+    last, plan = orders_of(lambda dates, _: dates == dates.max())
+    assert last == none
+    assert any("are too few to tell how often the others sold out" in each for each in plan.notes_)
+
+
+def test_days_without_a_flag_count_by_their_probability(orders_of):
+    """A tenth of the flags says most of what all of them say; last weeks do as well."""
+    none, _ = orders_of(lambda dates, _: dates < 0)
+    every, _ = orders_of(lambda dates, _: dates >= 0)
+    tenth, plan = orders_of(lambda dates, generator: generator.random(dates.size) < 0.1)
+    late, _ = orders_of(lambda dates, _: dates > dates.max() - 28)
+    assert every > 1.1 * none
+    for some in (tenth, late):
+        assert abs(some - every) < 0.5 * (every - none)
+    found = plan.demand()
+    perhaps = found.filter((pl.col("stockout") > 0) & (pl.col("stockout") < 1))
+    assert perhaps.height > 0.5 * found.height
+    assert (perhaps["demand"] >= perhaps["sales"] - 1e-9).all()
+    assert perhaps["why"].unique().to_list() == [
+        "perhaps sold out: as likely as like days with a flag"
+    ]

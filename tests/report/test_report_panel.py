@@ -104,7 +104,7 @@ def test_nothing_known_and_a_range_of_rates():
     assert "that 10% to 30% of them did was said" in section(page, "hidden").text
     fitted = OrderPlan(horizon=2, model="linear").fit(rows)
     told = section(read(render(report_data(fitted))), "hidden").text
-    assert "Nothing tells which days sold out, so sales are taken for demand." in told
+    assert "Nothing tells which days sold out; the notes say how much hidden demand" in told
 
 
 def test_text_never_becomes_markup():

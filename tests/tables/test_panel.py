@@ -170,3 +170,27 @@ def test_known_columns_by_series_and_a_new_item():
     assert np.isnan(panel.known["price"][0, 28:]).all()
     assert np.isnan(panel.observed[3]).all()
     assert panel.planned.all()
+
+
+def test_a_weekday_without_stock_and_sales_is_closed_not_sold_out():
+    """Nothing there and nothing sold on all Sundays: nobody was asked for anything."""
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(day) for day in range(70)]
+    open_days = [day.weekday() < 6 for day in days]
+    table = pl.DataFrame(
+        {
+            "date": days,
+            "sales": [5 if each else 0 for each in open_days],
+            "stock": [7 if each else 0 for each in open_days],
+        }
+    )
+    panel, _ = read_panel(table, Schema("date", (), "sales", stock="stock", known_future=()))
+    assert np.isnan(panel.hidden[0, 6::7]).all()
+    assert np.nanmax(panel.hidden) == 0
+    assert not panel.is_open(np.zeros(7, int), np.arange(7))[6]
+
+
+def test_stock_of_0_with_sales_was_not_kept():
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(day) for day in range(4)]
+    table = pl.DataFrame({"date": days, "sales": [5, 5, 5, 0], "stock": [0, 5, 7, 0]})
+    panel, _ = read_panel(table, Schema("date", (), "sales", stock="stock", known_future=()))
+    np.testing.assert_array_equal(panel.hidden[0], [np.nan, 1, 0, 1])

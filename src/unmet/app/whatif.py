@@ -104,7 +104,9 @@ class WhatIf:
         if max_rows is not None:
             rule = "model__band" if isinstance(estimator, ModelEstimator) else "rule"
             estimator.set_params(**{f"{rule}__max_rows": max_rows})
-        self._fitted_model = self._plan.estimator_ = estimator.fit(self._features, self._rows)
+        began = self._plan.began(self._rows)
+        estimator.fit(self._features, self._rows, **began)
+        self._fitted_model = self._plan.estimator_ = estimator
         self._history = keep_history(self._plan, self._rows, self._features)
         if plan.problem == "replacement":
             unflagged = clone(estimator).set_params(know_flags=False)

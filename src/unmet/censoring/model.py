@@ -242,6 +242,9 @@ class Diagnosis:
     share_given : tuple of two floats, or None
         Lowest and highest sell-out rate that the user has given; None where the share is not the
         user's: the data, flags or stock say it.
+    share_assumed : tuple of two floats, or None
+        Shares censored that decisions were made for where the data cannot tell: those of a prior,
+        between which the share lies with a probability of 80%.
     robustness_checks : tuple of RobustnessCheck
         Other looks at the rows, where a shape seems to show censoring.
     profile : Profile, Sensitivity or None
@@ -266,6 +269,7 @@ class Diagnosis:
     """Whether the share was counted (flags, stock, a point mass) rather than estimated."""
     share_range: tuple[float, float] | None = None
     share_given: tuple[float, float] | None = None
+    share_assumed: tuple[float, float] | None = None
     robustness_checks: tuple[RobustnessCheck, ...] = ()
     profile: Profile | Sensitivity | None = field(default=None, repr=False, compare=False)
     choices: Choices | Ambiguity | None = field(default=None, repr=False, compare=False)
@@ -498,7 +502,7 @@ def best_decisions(quantile: Callable[[Numbers], Array], cost: Cost) -> Array:
     if isinstance(cost, PiecewiseLinearCost):
         return quantile(cost.level)
     if isinstance(cost, AgeReplacement | PreventiveReplacement):
-        table = np.stack([quantile(float(level)) for level in LEVELS])
+        table = quantile(LEVELS[:, None])
         ages: Array = best_ages(cost, table).age
         return np.where(np.isinf(ages), table[-1], ages)  # never is as late as can be told
     nodes = equally_likely(quantile)

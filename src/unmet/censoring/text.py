@@ -491,8 +491,7 @@ def hidden_rows(
         return interval(ends), f"{counted}; {interval(ends)} may {hide}."
     if found.share_given is not None:
         given = rates(found.share_given)
-        middle = "" if given == percent(share) else f"; {percent(share)} was taken"
-        return given, f"{given} of the rows {hide}, as you said (sellout_rate){middle}."
+        return given, f"{given} of the rows {hide}, as you said (sellout_rate)."
     if found.identified == "no":
         possible = "any share" if ends is None or ends == (0.0, 1.0) else interval(ends)
         any_share = possible if possible == "any share" else f"any share from {possible}"
@@ -510,6 +509,12 @@ def followed(found: Diagnosis, problem: str) -> str:
     decisions = PROBLEMS[problem].nouns.capitalize()
     if found.identified != "no" or found.share_is_seen or found.share_given is not None:
         return ""
+    if found.share_assumed is not None:
+        high = percent(found.share_assumed[1])
+        return (
+            f"{decisions} assume that up to {high} of the rows {PROBLEMS[problem].hide}; "
+            "say sellout_rate=0 if none do."
+        )
     told = found.ambiguity
     if told is not None and told.followed != "least_censoring":
         aim = {"minimax_regret": "regret", "expected_cost": "expected cost"}[told.followed]

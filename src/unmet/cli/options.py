@@ -129,10 +129,10 @@ _OPTIONS: Options = {
         ),
         "when_unidentified": (
             str,
-            "least_censoring",
-            "Where the data cannot tell how much is hidden: least_censoring (as little as may "
-            "be), minimax_regret (the smallest possible loss against knowing the truth), or "
-            "expected_cost (the least expected cost).",
+            "expected_cost",
+            "Where the data cannot tell how much is hidden: expected_cost (the least expected "
+            "cost, by what sell-out rates are usual), least_censoring (as little as may be), or "
+            "minimax_regret (the smallest possible loss against knowing the truth).",
         ),
         "by": several("One model for each group of these columns, such as store,item."),
         "seed": (int, 0, "Seed of all that is random."),

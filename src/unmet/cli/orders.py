@@ -99,7 +99,12 @@ _LOG: Named = {
     "decided": file("Table of what was decided or delivered: series, date, order, delivered."),
 }
 _WRITTEN: Named = {
-    "output": (Path, Path("orders.csv"), "Where to write the orders: CSV, Excel or Parquet."),
+    "output": (
+        Path,
+        Path("orders.csv"),
+        "Where to write the orders: CSV, Excel or Parquet. Without --log, unmet plan reads the "
+        "orders of the last plan there first: what was there to sell.",
+    ),
     "future": file("Table of what is known of coming days: date, series, prices, …"),
     "demand_output": file("Write the corrected history of demand here."),
     "save": file("Keep the plan here, for unmet monitor and unmet.load."),
@@ -424,6 +429,8 @@ def _order(
         _show_columns(planned, sales, given.get("future"))
     if log is not None:
         given["log"] = enter(DecisionLog.read(log, schema.series))
+    elif not lasts and not demand_only:
+        given["log"] = _orders_before(words, schema, rows, text)
     with report_progress() as step_done:
         if hours is not None:
             said = (*said, *hours.notes)
@@ -482,6 +489,24 @@ def _order(
             typer.echo(str(planned.overrides_))
     out.remark((*said, *planned.notes_, *(() if lasts else planned.choice_.left_out)))
     out.show_files(files)
+
+
+def _orders_before(
+    words: dict[str, Any], schema: Schema, rows: polars.DataFrame, text: list[str]
+) -> DecisionLog | None:
+    """Read the file that orders are about to replace: those of the last plan, if it is one."""
+    from unmet.errors import UnmetError
+    from unmet.planning import DecisionLog
+    from unmet.tables.dates import date_form
+
+    if not words["output"].exists():
+        return None
+    try:
+        before = out.read_words(words["output"], words, text, beside=True).table
+        form = date_form(rows, schema.date) if schema.date in rows.columns else None
+        return DecisionLog.of_orders(before, schema.series, str(schema.date), form)
+    except (UnmetError, OSError):  # another file, which is not ours to understand
+        return None
 
 
 # --- What is shown.
@@ -561,9 +586,10 @@ def _show_orders(planned: OrderPlan, orders: polars.DataFrame) -> None:
         table = [(labels[name], f"{cost:.4g}") for name, cost in costs]
         typer.echo(text_table(["model", f"cost of a {panel.unit}"], table))
     if planned.reached_ is not None:
+        met = "demand" if panel.hidden is not None else "all that was sold"
         typer.echo(
             f"On {panel.unit}s held out, orders at a service level of "
-            f"{float(planned.cost_.level):.0%} met demand on {planned.reached_:.1%}."
+            f"{float(planned.cost_.level):.0%} met {met} on {planned.reached_:.1%}."
         )
     if choice.cost and not choice.censoring_adjusted:
         typer.echo(f"Costs are those of sales: nothing says which {panel.unit}s sold out.")

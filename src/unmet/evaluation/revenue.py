@@ -9,27 +9,31 @@ at all, one that is too low earns itself, and the best price maximises
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc
+from numpy.typing import ArrayLike
 
-from unmet.arrays import Array, Numbers, expand, read_numbers
+from unmet.arrays import Array, expand, read_numbers
 from unmet.errors import InvalidInput
 from unmet.evaluation.measures import read_columns, weighted_mean
 
-# levels of the reservation price at which revenue is looked at before it is refined
-_LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.01, 0.99, 50), [0.999, 0.9999]])
+# levels of the reservation price between which revenue is looked at before it is refined
+_LEVELS, _PARTS = (1e-4, 0.01, 0.2, 0.5, 0.8, 0.95, 0.999), np.arange(8) / 8
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
-_HALVINGS = 40
+_STEPS = 26  # of golden sections: what is left of a bracket is 4e-6
 
 
 class PriceDistribution(Protocol):
-    """All that `best_price` asks of a rule: quantiles of the truth, such as `LatentBand` has."""
+    """All that `best_price` asks of a rule, such as `LatentBand` has it."""
 
-    def quantile(self, X: Any, level: Any) -> Array:
-        """Quantile of the truth of each row."""
+    def quantile_function(self, X: Any) -> Callable[[ArrayLike], Array]:
+        """Quantiles of the truth of these rows as a function of the level."""
+        ...
+
+    def survival_function(self, X: Any) -> Callable[[ArrayLike], Array]:
+        """Probability that the truths of these rows are above a value."""
         ...
 
 
@@ -93,15 +97,20 @@ def expected_revenue(
     return weighted_mean((chosen - paid) * chance, sample_weight)
 
 
-def best_price(rule: PriceDistribution, X: Any, *, unit_cost: ArrayLike = 0.0) -> Array:
+def best_price(
+    rule: PriceDistribution, X: Any, *, unit_cost: ArrayLike = 0.0, highest: float = 0.9999
+) -> Array:
     """Prices that earn most under the distribution of reservation prices that a rule has fitted.
 
     Parameters
     ----------
-    rule : fitted LatentBand, or anything with ``quantile(X, level)``
+    rule : fitted LatentBand, or anything with its quantile_function and survival_function
         After ``model.fit(...)`` that is ``model.band_rule_``.
     X : table, array-like or sparse matrix of shape (n_rows, n_features)
     unit_cost : float or array-like of shape (n_rows,), default=0
+    highest : float, default=0.9999
+        No price is above the quantile of the reservation price at this level. Above the ranks of
+        nearly all prices that were asked a distribution is the tail of a family.
 
     Returns
     -------
@@ -120,41 +129,54 @@ def best_price(rule: PriceDistribution, X: Any, *, unit_cost: ArrayLike = 0.0) -
     >>> bool(part.expected_revenue(price, 20) > 0.98 * best)
     True
     """
-    if not callable(getattr(rule, "quantile", None)):
+    names = ("quantile_function", "survival_function")
+    if not all(callable(getattr(rule, name, None)) for name in names):
         raise InvalidInput(
-            "rule must have a method quantile(X, level), as a fitted LatentBand has, "
-            f"got {type(rule).__name__}."
+            "rule must have methods quantile_function(X) and survival_function(X), as a fitted "
+            f"LatentBand has, got {type(rule).__name__}."
         )
-    first = rule.quantile(X, 0.5)
-    return most_revenue(lambda level: rule.quantile(X, level), first.size, unit_cost)
+    quantile, survival = rule.quantile_function(X), rule.survival_function(X)
+    return most_revenue(quantile, survival, quantile(0.5).size, unit_cost, highest)
 
 
 def most_revenue(
-    quantile: Callable[[Numbers], Array], n_rows: int, unit_cost: ArrayLike = 0.0
+    quantile: Callable[[float], Array],
+    survival: Callable[[Array], Array],
+    n_rows: int,
+    unit_cost: ArrayLike = 0.0,
+    highest: float = 0.9999,
 ) -> Array:
-    """Price of each row with most expected revenue, for any distribution given by its quantiles.
+    """Price of each row with most expected revenue, for any distribution.
 
-    In terms of the level q of the reservation price the revenue is (Q(q) − unit cost) · (1 − q):
-    best of a grid of levels, then golden sections between its neighbours, all rows at once.
+    Best of prices between a few quantiles, then golden sections between its neighbours, all rows at
+    once.
 
     Parameters
     ----------
-    quantile : callable
-        ``quantile(level)`` for one level, or one per row.
+    quantile, survival : callable
+        Quantiles of the reservation prices of all rows at a level, and the probability that each of
+        them is above a price.
     n_rows : int
     unit_cost : float or array-like of shape (n_rows,), default=0
+    highest : float, default=0.9999
+        Highest level of a price.
     """
     paid = expand("unit_cost", read_numbers("unit_cost", unit_cost), n_rows)
 
-    def revenue(level: Numbers) -> Array:
-        return np.asarray((quantile(level) - paid) * (1.0 - level))
+    def revenue(price: Array) -> Array:
+        return np.asarray((price - paid) * survival(price))
 
-    best = np.stack([revenue(float(level)) for level in _LEVELS]).argmax(axis=0)
-    low = _LEVELS[np.maximum(best - 1, 0)]
-    high = _LEVELS[np.minimum(best + 1, _LEVELS.size - 1)]
+    levels = np.array([*(each for each in _LEVELS if each < highest), highest])
+    ends = np.stack([np.broadcast_to(quantile(float(each)), n_rows) for each in levels])
+    steps = [start + part * (end - start) for start, end in pairwise(ends) for part in _PARTS]
+    prices = np.stack([*steps, ends[-1]])
+    best = np.stack([revenue(price) for price in prices]).argmax(axis=0)
+    rows = np.arange(n_rows)
+    low = prices[np.maximum(best - 1, 0), rows]
+    high = prices[np.minimum(best + 1, len(prices) - 1), rows]
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = revenue(left), revenue(right)
-    for _ in range(_HALVINGS):
+    for _ in range(_STEPS):
         down = at_left >= at_right  # the maximum lies below `right`
         low, high = np.where(down, low, left), np.where(down, right, high)
         new = np.where(down, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
@@ -165,52 +187,4 @@ def most_revenue(
             np.where(down, left, new),
             np.where(down, at_left, at_new),
         )
-    return np.maximum(quantile(0.5 * (low + high)), paid)
-
-
-def calibrated_levels(rank: Array, accepted: NDArray[np.bool_], seed: int = 0) -> Array:
-    """Levels at which to ask a learned distribution of reservation prices, by what offers showed.
-
-    An offer at rank u of the learned distribution is rejected with probability u, if the family is
-    right. What is rejected instead, G(u), is a mixture of Bernstein's polynomials of degree 24 (all
-    alike they are u itself), by expectation-maximisation with 0.3 rows in advance for each; offers
-    held out say how far it is mixed with u. No level lies above the rank of 99% of the offers: what
-    lies beyond is the tail of a family, and a price there may find no buyer at all.
-
-    Parameters
-    ----------
-    rank : ndarray of shape (n_offers,)
-        Probability under the learned distribution that the buyer would pay less than was asked.
-    accepted : ndarray of bool, shape (n_offers,)
-    seed : int
-
-    Returns
-    -------
-    ndarray of shape (2, n_levels)
-        Levels of the truth, and of the learned distribution at which its quantile is the truth's.
-    """
-    degree, rejected = 24, ~accepted[:, np.newaxis]
-    steps = np.arange(1, degree + 1)
-
-    def basis(at: Array) -> Array:
-        return np.asarray(betainc(steps, degree + 1 - steps, at[:, np.newaxis]))
-
-    def weights(index: Any) -> Array:
-        chance = np.where(rejected[index], below[index], 1.0 - below[index])
-        found = np.full(degree, 1.0 / degree)
-        for _ in range(300):
-            part = chance * found
-            found = (part / part.sum(axis=1, keepdims=True)).sum(axis=0) + 0.3
-            found = found / found.sum()
-        return found
-
-    below, folds = basis(rank), np.random.default_rng(seed).permutation(rank.size) % 5
-    held_out = np.empty(rank.size)
-    for fold in range(5):
-        held_out[folds == fold] = below[folds == fold] @ weights(folds != fold)
-    plain, bent = (np.where(accepted, 1.0 - each, each) for each in (rank, held_out))
-    shares = np.linspace(0.0, 1.0, 101)
-    score = [np.log(np.maximum((1 - a) * plain + a * bent, 1e-9)).sum() for a in shares]
-    share, level = shares[int(np.argmax(score))], np.linspace(0.0, 1.0, 2001)
-    truth = level if not share else (1 - share) * level + share * (basis(level) @ weights(...))
-    return np.stack([truth, np.minimum(level, np.quantile(rank, 0.99))])
+    return np.asarray(np.maximum(0.5 * (low + high), paid))

@@ -123,7 +123,7 @@ def fit_weibull(
     (1.154, 134651)
     """
     time, suspended, weight = read_lifetimes(times, censored, sample_weight)
-    began = _read_entry(entry, time)[weight > 0]
+    began = read_entry(entry, time)[weight > 0]
     time, suspended, weight = _enough(time, suspended, weight)
     unit = float(np.exp(np.average(np.log(time), weights=weight)))
     logs, failed = np.log(time / unit), weight * ~suspended
@@ -204,7 +204,7 @@ def read_lifetimes(
     return time, suspended, weight
 
 
-def _read_entry(entry: ArrayLike | None, time: Array) -> Array:
+def read_entry(entry: ArrayLike | None, time: Array) -> Array:
     """Ages at which parts came into the records, each below its time; 0 where nobody says."""
     if entry is None:
         return np.zeros(time.size)
@@ -295,7 +295,7 @@ def replacement_age(
     if entry is not None and method != "weibull":
         raise Unsupported(f"entry is only used by method 'weibull', got method {method!r}.")
     time, suspended, weight = read_lifetimes(times, censored, sample_weight)
-    began = _read_entry(entry, time)
+    began = read_entry(entry, time)
     answer = _found(cost, method, time, suspended, weight, began)
     if confidence is None:
         return answer
@@ -573,5 +573,4 @@ def _read_rule(rule: Any, X: Any, cost: Any) -> tuple[Features, JumpCost]:
 
 def _quantiles(rule: LatentBand, features: Features) -> Array:
     """Quantiles of lifetimes at the levels of `best_ages`, of shape (n_levels, n_rows)."""
-    rows = rule.model_.at(rule.model_.chosen, features)
-    return np.stack([rows.truth(float(level)) for level in LEVELS])
+    return rule.model_.at(rule.model_.chosen, features).truth(LEVELS[:, np.newaxis])

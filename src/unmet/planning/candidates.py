@@ -19,6 +19,7 @@ those of units.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from unmet.arrays import Array
+from unmet.censoring.latent.sellout import skewness
 from unmet.censoring.panel import PanelDistribution
 from unmet.costs import Newsvendor, SquaredError
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
@@ -35,7 +37,7 @@ from unmet.evaluation.backtest import ModelChoice, choose_model
 from unmet.inventory import DemandDistribution
 from unmet.planning.history import History, LinearColumns, Single
 from unmet.planning.smoothing import smoothed
-from unmet.planning.stockouts import VIEWS, DayDemand
+from unmet.planning.stockouts import VIEWS, DayDemand, StockoutChance, tells_stockouts
 from unmet.progress import Step, silent
 from unmet.rows import Rows
 from unmet.solvers.boosting.growing import Trees, load_lightgbm
@@ -135,18 +137,20 @@ class TrainingSet:
         self.panel, self.horizon, self.lead_time, self.seed = panel, horizon, lead_time, seed
         self._words: dict[str, Any] = {"seasons": seasons, "country": country}
         self.history = History(panel, **self._words)
-        self.demand, self.censoring = panel.observed, None
+        self.demand, self.censoring, self._chance = panel.observed, None, None
         series, day = self._cells = self._to_learn_from(most_rows)
-        if impute and panel.drawn is None and panel.hidden is not None:
-            told = ~np.isnan(panel.hidden[series, day])
-            self.censoring = self._learn_flags(series[told], day[told], most_rows)
-        draws = self._draw(panel) if impute else None
+        if impute and panel.drawn is None and tells_stockouts(panel):
+            if panel.some_unknown:
+                self._chance = StockoutChance(self.history, lead_time + 1)
+                self.history = self._as_sold(panel)
+            self.censoring = self._learn_flags(series, day, most_rows)
+        draws = self.draws = self._draw(self.history) if impute else None
         self.imputed = draws is not None
         self.sold_share = np.ones(panel.n_series)
         if draws is not None:
             self.demand = draws.mean(axis=0)
             as_sold = self.history.level[:, -1].astype(np.float64)
-            self.history = History(panel, self.demand, **self._words)
+            self.history = History(self.history.panel, self.demand, **self._words)
             self.sold_share = np.minimum(as_sold / self.history.level[:, -1], 1.0)
         # each day several times where days are few, every time as seen from another day before
         n_views = self.n_views = max(1, min(VIEWS, most_rows // max(series.size, 1)))
@@ -169,11 +173,6 @@ class TrainingSet:
         there = ~np.isnan(panel.observed)
         seen = there.copy()
         seen[:, : min(14, panel.n_days // 3)] = False  # the first days are only looked back on
-        if panel.hidden is not None:
-            # Sales of a day that may have sold out are no demand, and taken for it they pull orders
-            # down. But few days with a flag, such as the last of each series, say less than all.
-            told = seen & ~np.isnan(panel.hidden)
-            seen = told if told.sum() >= max(300, 0.5 * seen.sum()) else seen
         place = np.flatnonzero(seen)
         if place.size > most_rows:
             generator = np.random.default_rng(self.seed)
@@ -191,49 +190,60 @@ class TrainingSet:
         gap = self.lead_time + generator.integers(1, self.horizon + 1, day.size)
         return np.minimum(gap, day)
 
-    def _learn_flags(self, series: Places, day: Places, most_rows: int) -> DayDemand | None:
-        """Learn the distribution of demand from days with a flag; None where too few tell it."""
-        assert self.panel.hidden is not None
-        sold_out = self.panel.hidden[series, day] == 1.0
-        if sold_out.sum() < 20 or (~sold_out).sum() < 20:
-            return None
+    def _as_sold(self, panel: Panel) -> History:
+        """Give the history of a panel, with a probability for each day that lacks a flag."""
+        history = History(panel, **self._words)
+        if self._chance is None or not panel.some_unknown:
+            return history
+        return History(self._chance.fill(history), **self._words)
+
+    def _learn_flags(self, series: Places, day: Places, most_rows: int) -> DayDemand:
+        """Learn the distribution of demand; a day without a flag counts by its probability."""
+        panel = self.history.panel
+        assert panel.hidden is not None
         most, generator = min(100_000, most_rows // 2), np.random.default_rng(self.seed)
         if series.size > most:
             some = generator.choice(series.size, most, replace=False)
-            series, day, sold_out = series[some], day[some], sold_out[some]
+            series, day = series[some], day[some]
             generator = np.random.default_rng(self.seed)
         gap = self._gaps(day, generator)
         features, level = self.history.rows(series, day, gap)
         # slow sellers vary more, in shares of their level: each volume has a spread of its own
         volumes = np.unique(np.quantile(level, np.linspace(0, 1, 7)[1:-1]))
         found = DayDemand(self.history, features, self.lead_time + 1, volumes)
+        # a series that has just begun sells many times its level: that is no tail of demand
+        sold, young = panel.observed[series, day], day < self.history.first[series] + 14
+        chance = np.where(young, np.nan, panel.hidden[series, day])
+        # a day that perhaps sold out is two rows: one that did, one that did not
+        row = np.concatenate([np.flatnonzero(chance < 1.0), np.flatnonzero(chance > 0.0)])
+        sold_out = np.arange(row.size) >= (chance < 1.0).sum()
+        share = level[row] * np.where(sold_out, chance[row], 1.0 - chance[row])
         rows = found.rows(
-            features,
-            level,
-            self.panel.observed[series, day],
+            features[row],
+            level[row],
+            sold[row],
             sold_out.astype(np.float64),
-            share=level / level.sum(),
-            time=day,
+            share=share / share.sum(),
+            time=day[row],
         )
         found.model = PanelDistribution(self.seed).fit(rows, np.ones(volumes.size + 1))
         return found
 
-    def _draw(self, panel: Panel) -> Array | None:
+    def _draw(self, as_sold: History) -> Array | None:
         """Draw the demand of all days, (VIEWS, n_series, n_days); None where sales are demand."""
+        panel = as_sold.panel
         if panel.drawn is not None:
             return np.asarray(panel.drawn[np.arange(VIEWS) % panel.drawn.shape[0]])
-        if self.censoring is None or panel.hidden is None:
+        if self.censoring is None:
             return None
         series, day = self._sold_out(panel)
         found = np.repeat(panel.observed[None], VIEWS, axis=0)
-        as_sold = self.history if panel is self.panel else History(panel, **self._words)
         found[:, series, day] = self.censoring.sample(as_sold, series, day, self.seed + 1)
         return found
 
     def _sold_out(self, panel: Panel) -> tuple[Places, Places]:
-        """Series and days that sold out and have something to look back on."""
-        assert panel.hidden is not None
-        series, day = np.nonzero(panel.hidden == 1.0)
+        """Series and days that sold out, surely or perhaps, and have something to look back on."""
+        series, day = np.nonzero(panel.imputed)
         late = day >= int(self._cells[1].min())
         return series[late], day[late]
 
@@ -243,12 +253,13 @@ class TrainingSet:
         Sold-out days are imputed by the same distribution. In the history they have what is
         expected of them; in the demand one drawn value, since a mean has no spread.
         """
-        draws = self._draw(panel) if self.imputed else None
+        as_sold = self._as_sold(panel)
+        draws = self._draw(as_sold) if self.imputed else None
         if draws is None:
-            return History(panel, **self._words), panel.observed
+            return as_sold, panel.observed
         expected = draws.mean(axis=0)
         expected[:, : self.panel.n_days] = self.demand
-        return History(panel, expected, **self._words), draws[0]
+        return History(as_sold.panel, expected, **self._words), draws[0]
 
     def quantiles(self, levels: Sequence[float]) -> list[Array]:
         """Quantiles of the demand of all days, each of shape (n_series, n_days)."""
@@ -256,9 +267,9 @@ class TrainingSet:
         if panel.drawn is not None:
             return [np.quantile(panel.drawn, level, axis=0) for level in levels]
         found = [panel.observed.copy() for _ in levels]
-        if self.censoring is not None and panel.hidden is not None:
-            series, day = self._sold_out(panel)
-            as_sold = History(panel, **self._words)
+        if self.censoring is not None:
+            as_sold = self._as_sold(panel)
+            series, day = self._sold_out(as_sold.panel)
             for values, level in zip(found, levels, strict=True):
                 values[series, day] = self.censoring.quantile(as_sold, series, day, level)
         return found
@@ -454,6 +465,8 @@ class DemandForecast:
     members_ : tuple of PanelModel
         Those whose mean is expected.
     distribution_ : DemandDistribution
+    skewness_ : tuple of two floats or None
+        Of what was missed on periods held out, and its variance; None where nothing was.
     training_ : TrainingSet
     """
 
@@ -493,9 +506,14 @@ class DemandForecast:
         """
         self._tell = partial(progress, 2, 5)
         self.training_ = self.training(panel)
+        if self.training_.draws is not None:
+            # days held out asked for what all flags say: those before may lack them
+            filled = self.training_.history.panel
+            panel = replace(filled, drawn=self.training_.draws)
         origins = self._origins(panel)
         before = self.training(panel.until(int(origins[0]))) if origins.size else None
         self._held_out: tuple[Array, Array] | None = None
+        self.skewness_: tuple[float, float] | None = None
         if before is None or min(before.n_rows, self.training_.n_rows) < MIN_ROWS:
             self._take_simplest(panel)
             return self
@@ -508,6 +526,7 @@ class DemandForecast:
         if len(members) > 1:
             found["blend"] = together
         self._held_out = together, truth
+        self.skewness_ = _skewness(together, truth)
         self.distribution_ = DemandDistribution.fit(together, truth, counted=panel.counted)
         self.choice_ = self._compare(found, truth, members, cost, panel, tuple(left_out))
         self._tell("learning from all of the past")
@@ -694,6 +713,19 @@ def _rows(known: NDArray[np.bool_]) -> tuple[Places, Places]:
     """Series and periods of what is known."""
     series, _, period = np.nonzero(known)
     return series, period
+
+
+def _skewness(expected: Array, truth: Array) -> tuple[float, float] | None:
+    """Skewness of misses of those series and periods of which most is expected.
+
+    Small counts are skewed whatever is hidden.
+    """
+    known = ~np.isnan(truth)
+    mean, came = expected[known], truth[known]
+    most = mean >= max(float(np.median(mean)) if mean.size else 0.0, 1e-12)
+    if most.sum() < 20:
+        return None
+    return skewness((came - mean)[most] / np.sqrt(mean[most]))
 
 
 def _misses(expected: Array, truth: Array) -> Array:

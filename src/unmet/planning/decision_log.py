@@ -81,6 +81,9 @@ class DecisionLog:
         Columns that tell series apart.
     table : polars.DataFrame, optional
         As `table`; empty by default.
+    certain : bool, default=True
+        Whether it is known that orders were placed. Of a table of orders that nobody logged it is
+        not: `flags` then asks whether the sales since agree with it.
 
     Attributes
     ----------
@@ -99,10 +102,16 @@ class DecisionLog:
     [None, 9.0]
     """
 
-    def __init__(self, series: Sequence[str], table: polars.DataFrame | None = None) -> None:
+    def __init__(
+        self,
+        series: Sequence[str],
+        table: polars.DataFrame | None = None,
+        *,
+        certain: bool = True,
+    ) -> None:
         import polars as pl
 
-        self.series = tuple(series)
+        self.series, self.certain = tuple(series), certain
         taken = set(self.series) & {_DATE, *UNITS}
         if taken:
             raise InvalidInput(
@@ -136,6 +145,23 @@ class DecisionLog:
         return cls(series, pl.DataFrame([*keys, found[_DATE].cast(pl.Date), *units]))
 
     @classmethod
+    def of_orders(
+        cls, orders: polars.DataFrame, series: Sequence[str], date: str, form: str | None = None
+    ) -> DecisionLog | None:
+        """Take a table that a plan has written for a log; None where it is no such table.
+
+        Nobody says that these orders were placed: it is a log that is not `certain`.
+        """
+        written = (*series, date, "order", "usual_sales", "safety", "based_on", "outside_data")
+        if not set(written) <= set(orders.columns):
+            return None
+        try:
+            found = cls(series).suggested(orders, date, form)
+        except InvalidInput:  # somebody has made another table of it
+            return None
+        return cls(series, found.table, certain=False)
+
+    @classmethod
     def update(
         cls, file: Path, series: Sequence[str], change: Callable[[DecisionLog], DecisionLog]
     ) -> DecisionLog:
@@ -159,11 +185,13 @@ class DecisionLog:
 
     # --- Entries.
 
-    def suggested(self, order_table: Any, date: str = _DATE) -> DecisionLog:
+    def suggested(
+        self, order_table: Any, date: str = _DATE, form: str | None = None
+    ) -> DecisionLog:
         """Add suggestions; those for the same series and dates are replaced."""
         import polars as pl
 
-        new = self._entries(as_polars(order_table), date, {"suggested": "order"})
+        new = self._entries(as_polars(order_table), date, {"suggested": "order"}, form)
         keys = [*self.series, _DATE]
         kept = self.table.join(new.select(keys), on=keys, how="anti")
         old = self.table.select(*keys, "decided", "delivered")
@@ -266,22 +294,38 @@ class DecisionLog:
     def flags(self, panel: Panel) -> tuple[Array | None, list[str]]:
         """Say which days sold out, as `Panel.hidden`, with the days that the log knows.
 
+        Where more was sold than the log says was there, something else was, and nobody knows. A log
+        that is not `certain` counts only if all its series are in the panel, sales exceed its
+        orders on at most one day in twenty, and reach them exactly on some: orders that nobody
+        placed, or those of another table, would not.
+
         Returns
         -------
         hidden : ndarray of shape (n_series, n_days) or None
         notes : list of str
         """
-        stock = self.stock(panel)
-        known = ~np.isnan(stock) & ~np.isnan(panel.observed)
-        if not known.any():
+        stock, sales = self.stock(panel), panel.observed
+        known = ~np.isnan(stock) & ~np.isnan(sales)
+        if panel.hidden is not None and not self.certain:
+            known &= np.isnan(panel.hidden)
+        above = known & (sales > stock + 1e-9 * np.maximum(stock, 1.0))
+        reached = known & ~above & (sales >= stock) & (sales > 0)
+        count, n_above = int(known.sum()), int(above.sum())
+        if not count:
             return panel.hidden, []
-        told = np.where(known, (panel.observed >= stock).astype(np.float64), np.nan)
-        above = int((panel.observed[known] > stock[known] + 1e-9).sum())
-        notes = [f"The log says of {int(known.sum()):,} days what was there to sell."]
-        if above:
+        if not self.certain:
+            foreign = bool((panel.places(self.table, self.series) < 0).any())
+            if foreign or n_above > 0.05 * count or not reached.any():
+                return panel.hidden, []
+        told = np.where(known & ~above, (sales >= stock).astype(np.float64), np.nan)
+        what = "log" if self.certain else "file of orders that is written anew"
+        notes = [f"The {what} says of {count:,} days what was there to sell."]
+        if not self.certain:
+            notes[0] += " It remembers the last orders only; a log keeps all (log=)."
+        if n_above:
             notes.append(
-                f"On {above:,} of these days more was sold than the log says was there; they count "
-                "as sold out."
+                f"On {n_above:,} of these days more was sold than it says was there; whether they "
+                "sold out is not known."
             )
         if panel.hidden is not None:
             told = np.where(np.isnan(panel.hidden), told, panel.hidden)

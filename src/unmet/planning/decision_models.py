@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator, clone
 
 from unmet.arrays import Array, Band, Features, Limits
 from unmet.censoring import BandRule, Diagnosis, LatentBand
-from unmet.censoring.latent.location import dense
+from unmet.censoring.latent.fit import UNCLEAR_OFFERS
 from unmet.costs import AgeReplacement, Cost, CustomPricing, Revenue
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.estimators import BoostedDecision, DistributionDecision, LinearDecision, NeuralDecision
@@ -30,9 +30,8 @@ from unmet.estimators.base import DecisionModel
 from unmet.estimators.lots import read_room
 from unmet.evaluation import best_price
 from unmet.evaluation.backtest import ModelChoice, choose_model, hold_out, score_decisions
-from unmet.evaluation.revenue import calibrated_levels
 from unmet.lifetimes import fleet_rate, latent_ages, replacement_age
-from unmet.lifetimes.lifetimes import few_failures
+from unmet.lifetimes.lifetimes import few_failures, read_entry
 from unmet.rows import Rows
 from unmet.tables.reading import TableRows
 
@@ -215,7 +214,7 @@ class RuleEstimator(BaseEstimator):
         """Learn the distribution; `entry` are the ages of parts when records began."""
         self.rule_: LatentBand | None = None
         self.found_: dict[str, Any] = {}
-        self.levels_: Array | None = None
+        self.highest_ = 0.9999
         self.notes_: tuple[str, ...] = ()
         flags: Any = rows.flag if self.know_flags else np.zeros(rows.observed.size)
         if features is None:
@@ -226,18 +225,20 @@ class RuleEstimator(BaseEstimator):
         cost: Cost = self.cost
         if isinstance(cost, Revenue):
             cost, flags = CustomPricing(1, 1), _offers(rows)
-        self.rule_ = clone(self.rule).fit(
-            cost, features, rows.observed, sample_weight=rows.weight, censored=flags
-        )
+        given = Rows.read(cost, features, rows.observed, rows.weight, flags)
+        if entry is not None:
+            given = replace(given, entry=read_entry(entry, rows.observed))
+        self.rule_ = clone(self.rule).fit_rows(given, cost)
         if isinstance(self.cost, Revenue) and rows.flag is not None:
+            # beyond the ranks of nearly all offers a distribution is the tail of a family
             rank = 1.0 - self.rule_.survival(features, rows.observed)
-            self.levels_ = calibrated_levels(rank, rows.flag == 1.0)
-            self.notes_ = _falls(features, rows.observed, rows.flag)
+            self.notes_ = tuple(n for n in self.rule_.model_.notes if n == UNCLEAR_OFFERS)
+            self.highest_ = float(np.clip(np.quantile(rank, 0.95), 0.001, 0.9999))
         return self._price_time(features)
 
     def reuse(self, other: RuleEstimator, features: Features) -> Self:
         """Take the distribution that another one has learned from these features."""
-        self.rule_, self.found_, self.levels_ = copy(other.rule_), {}, other.levels_
+        self.rule_, self.found_, self.highest_ = copy(other.rule_), {}, other.highest_
         if isinstance(self.cost, AgeReplacement) and self.rule_ is not None:
             self.rule_.cost_ = self.cost
         return self._price_time(features)
@@ -249,13 +250,6 @@ class RuleEstimator(BaseEstimator):
             assert self.rule_ is not None
             self.cost_ = self.cost.at_rate(fleet_rate(self.rule_, features, self.cost))
         return self
-
-    def quantile(self, X: Any, level: Any) -> Array:
-        """Quantile of what buyers would pay, the learned one as offers have calibrated it."""
-        assert self.rule_ is not None
-        if self.levels_ is not None:
-            level = np.clip(np.interp(level, *self.levels_), 1e-6, 1.0 - 1e-6)
-        return self.rule_.quantile(X, level)
 
     def _fit_one_age(self, times: Array, flags: Array | None, entry: Array | None) -> None:
         if flags is not None and np.isnan(flags).any():
@@ -278,7 +272,8 @@ class RuleEstimator(BaseEstimator):
         if self.rule_ is None or features is None:
             value = np.array([self.found_["age"]])
         elif isinstance(self.cost, Revenue):
-            value = best_price(self, features, unit_cost=self.cost.unit_cost)
+            paid = self.cost.unit_cost
+            value = best_price(self.rule_, features, unit_cost=paid, highest=self.highest_)
         else:
             assert isinstance(self.cost_, AgeReplacement)
             value = latent_ages(self.rule_, features, self.cost_)
@@ -297,20 +292,6 @@ def given_costs(rows: TableRows) -> dict[str, Array]:
     """Costs that the rows give, by their names."""
     both = {"underage": rows.underage, "overage": rows.overage}
     return {name: each for name, each in both.items() if each is not None}
-
-
-def _falls(features: Features, price: Array, accepted: Array) -> tuple[str, ...]:
-    """Say so if rows alike in their features did not clearly accept lower prices more often."""
-    columns = np.column_stack([np.ones(price.size), dense(features)])
-    rest = price - columns @ np.linalg.lstsq(columns, price, rcond=None)[0]
-    away = accepted - accepted.mean()
-    sizes = float(np.sqrt((rest @ rest) * (away @ away)))
-    if not sizes or float(rest @ away) / sizes * np.sqrt(price.size) < -2.0:
-        return ()
-    return (
-        "Offers at higher prices were not clearly accepted less often, so these prices are hardly "
-        "more than a guess: if buyers who refused got further offers, keep the first one to each.",
-    )
 
 
 def _offers(rows: TableRows) -> Limits | None:

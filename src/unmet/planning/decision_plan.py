@@ -111,8 +111,8 @@ class DecisionPlan(BaseEstimator):
         those of `by`); ``weight``; ``underage`` and ``overage``, costs of each row in place of
         those of `cost`. What became of a row: ``censored``, yes where the truth is at least the
         observation (sold out, suspended), may be empty; ``stock``, what was available;
-        ``accepted``, of an offer; ``failed``, of a part; ``entry``, its age when records began,
-        for one age of all parts. With a date, an order rule on past sales is looked for.
+        ``accepted``, of an offer; ``failed``, of a part; ``entry``, its age when records began
+        (delayed entry). With a date, an order rule on past sales is looked for.
     calendar : sequence of str, default=()
         Calendar features to make of the date; see `TableEncoder`.
     categories : sequence of str, default=()
@@ -289,8 +289,8 @@ class DecisionPlan(BaseEstimator):
         if rate is not None:
             shown = f"{rate:g}" if not isinstance(rate, tuple) else f"{rate[0]:g} to {rate[1]:g}"
             band += f", sell-out rate {shown}"
-        followed = getattr(rule, "when_unidentified", "least_censoring")
-        if followed != "least_censoring":
+        followed = getattr(rule, "when_unidentified", "expected_cost")
+        if followed != "expected_cost":
             band += f", when unidentified {followed}"
         return f"this plan: {self.model_name}, {band}"
 
@@ -336,6 +336,11 @@ class DecisionPlan(BaseEstimator):
             # orders can be evaluated by them, whatever the band learns from
             if not hasattr(self.rule, "fit") and self.problem != "newsvendor":
                 raise InvalidInput(f"columns[{key!r}] is only used by a band rule, got none.")
+        if given.get("entry") and self.model == "boosted":
+            raise Unsupported(
+                "columns['entry'] and model 'boosted' do not fit together, because trees cannot "
+                "learn from parts that were in service before: use 'linear'."
+            )
         if given.get("censored") and given.get("failed"):
             raise InvalidInput(
                 "columns['censored'] and columns['failed'] must not both be given, got both."
@@ -376,15 +381,7 @@ class DecisionPlan(BaseEstimator):
         if "seasonal" in candidates(self.model):  # it may be what was chosen
             self.encoder_ = self.encoder(rows.table)
             features = self.encode(rows.table)
-        entry, began = self.column("entry"), {}
-        if entry is not None:
-            if self.encoder_ is not None:
-                raise Unsupported(
-                    "columns['entry'] is for one age of all parts, got features as well: leave out "
-                    "one of them."
-                )
-            began = {"entry": finite(rows.table, entry, "columns['entry']")}
-        self.estimator_ = self.estimator().fit(features, rows, **began)
+        self.estimator_ = self.estimator().fit(features, rows, **self.began(rows))
         self.ignoring_ = None
         if self.rule is not None:
             plain = self.estimator(ignoring=True)
@@ -448,6 +445,11 @@ class DecisionPlan(BaseEstimator):
             series=self.series or tuple(self.by),
             bad_rows=self.bad_rows if self.problem == "newsvendor" else None,
         )
+
+    def began(self, rows: TableRows) -> dict[str, Array]:
+        """Ages of parts when records began, for the estimator; nothing where no column says."""
+        name = self.column("entry")
+        return {} if name is None else {"entry": finite(rows.table, name, "columns['entry']")}
 
     def reach(self, rows: TableRows) -> dict[str, tuple[float, float]]:
         """Least and largest observation, and the same of each feature that is a number."""

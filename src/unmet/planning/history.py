@@ -67,6 +67,8 @@ class History:
     demand : ndarray of shape (n_series, n_days)
     level, similar : ndarray of shape (n_series, n_days + 1)
         What each series and those similar to it usually sell, by how many days are known.
+    first : ndarray of shape (n_series,)
+        First day with sales.
     profile : ndarray of shape (n_days + 1, cycle)
         Share of each weekday in what all series sell, by how many days are known; 1 is the mean.
     names_ : tuple of str
@@ -198,7 +200,7 @@ class History:
             there = ~np.isnan(price)
             self._prices = _running(np.where(there, price, 0.0)), _running(there * 1.0)
         positive = np.where(filled > 0, np.arange(filled.shape[1]), filled.shape[1])
-        self._first = positive.min(axis=1, initial=filled.shape[1])
+        self.first = positive.min(axis=1, initial=filled.shape[1])
 
     def _levels(self) -> None:
         """Find what series usually sell: own days, shrunk to a longer past and to their group."""
@@ -304,7 +306,7 @@ class History:
             told = _between(self._told, series, state, self.window)
             found["sold out"] = _share(_between(self._hidden, series, state, self.window), told)
         found["days seen"] = count
-        age = np.maximum(state - self._first[series], 0)
+        age = np.maximum(state - self.first[series], 0)
         found["age"] = np.minimum(age, 13 * self.window)
         found["level"] = np.log(level)
         found["against similar"] = np.log(

@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
 from unmet.censoring.hours.demand import HourlyDemand
-from unmet.censoring.latent.observed import RateRange, read_rate
-from unmet.censoring.latent.stack import SelloutProfile
+from unmet.censoring.latent.sellout import ANY_RATE, RateRange, SelloutProfile, read_rate
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import one_blas_thread
@@ -32,7 +31,7 @@ from unmet.planning.candidates import CANDIDATES, DRIVERS, DemandForecast, Train
 from unmet.planning.candidates import drivers as drivers_of
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
 from unmet.planning.history import History
-from unmet.planning.stockouts import VIEWS, infer_stockouts
+from unmet.planning.stockouts import VIEWS, infer_stockouts, without_few_flags
 from unmet.progress import Step, silent
 from unmet.tables.dates import LENGTH, PERIODS
 from unmet.tables.forms import DUPLICATES, SalesTable, read_sales, refuse_senseless
@@ -84,8 +83,11 @@ class OrderPlan(BaseEstimator):
         Which column is what; what is not said is inferred (`unmet.planning.infer_schema`).
     sellout_rate : float or (float, float), default=None
         Share of days that sold out, where neither flags nor stock tell which: orders are then those
-        of a higher level of sales (`unmet.censoring.latent.stack.SelloutProfile`). A range is
-        planned for by its middle, and the table of orders says what its ends would ask for.
+        of a higher level of sales, of the least expected cost over all that such days may have hid
+        (`unmet.censoring.latent.sellout`). A range counts with all its rates, and the table of
+        orders says what its ends would ask for. Where nothing is given and nothing tells which days
+        sold out, rates of 0 to 60% are thought possible, most likely none; 0 takes sales for
+        demand.
     model : str or sequence of str, default="auto"
         What demand is expected by: "seasonal", "smoothing", "linear", "distribution", "neural",
         "boosted", or the mean of several. "auto" and "blend" are the mean of smoothing, the linear
@@ -126,8 +128,8 @@ class OrderPlan(BaseEstimator):
     distribution_ : DemandDistribution
         How demand spreads around it.
     reached_ : float or None
-        Share of days held out on which orders at the same service level would have met demand.
-        Not with `supply`.
+        Share of days held out on which orders made the same way would have met demand; all that
+        was sold, where nothing tells which days sold out. Not with `supply`.
     targets_ : tuple of ndarray
         Series, day and gap of each order, as numbers of the panel. Not with `supply`.
     rate_ : RateRange or None
@@ -337,7 +339,7 @@ class OrderPlan(BaseEstimator):
             else:
                 self._learn(tell)
                 self._decide()
-        if log is not None:
+        if log is not None and log.certain:
             self._evaluate_overrides(log, rows)
         tell(5, 5, "done")
         return self
@@ -375,8 +377,7 @@ class OrderPlan(BaseEstimator):
         tell(3, 5, "learning what sold-out days hid")
         self._reach = self.horizon, self.lead_time
         with one_blas_thread():
-            training = self._training()
-        self._imputed = training.demand[self.panel_.imputed] if training.imputed else None
+            self._keep_history(self._training())
         tell(5, 5, "done")
         return self.demand()
 
@@ -431,7 +432,9 @@ class OrderPlan(BaseEstimator):
             notes += said
         self.rate_: RateRange | None = read_rate(self.sellout_rate)
         self.inferred_ = ""
-        if self.panel_.hidden is None and self.rate_ is None:
+        self.panel_, said = without_few_flags(self.panel_)
+        notes += said
+        if self.panel_.some_unknown and self.rate_ is None:
             tell(1, 5, "looking for stock-outs in the sales")
             with one_blas_thread():
                 past = self._history(self.panel_)
@@ -616,6 +619,9 @@ class OrderPlan(BaseEstimator):
         why = np.where(
             stockout > 0, self._source, np.where(stockout == 0, "all demand was seen", "unknown")
         )
+        if panel.drawn is None and panel.hidden is not None:
+            perhaps = "perhaps sold out: as likely as like days with a flag"
+            why = np.where((stockout > 0) & (stockout < 1), perhaps, why)
         columns = {"sales": sales, "stockout": stockout, "demand": demand, "low": low, "high": high}
         frame = pl.DataFrame(
             {
@@ -698,15 +704,6 @@ class OrderPlan(BaseEstimator):
         if self.schema_.series and panel.keys is not None:
             frame = panel.keys.select(self.schema_.series)[places].hstack(frame)
         return frame if "stockout" in frame.columns else frame.filter(panel.planned[places])
-
-    @property
-    def demand_(self) -> Array | None:
-        """Sales, with the expected demand of days that sold out; None where none were imputed."""
-        if self._imputed is None or self.panel_.hidden is None:
-            return None
-        demand = self.panel_.observed.copy()
-        demand[self.panel_.imputed] = self._imputed
-        return demand
 
     def explain(self, rows: Any = None, *, drivers: bool = False) -> Any:
         """Take orders apart: order = usual sales + hidden demand + cost of running out, in units.
@@ -871,34 +868,32 @@ class OrderPlan(BaseEstimator):
         self._reach = forecast.n_periods, forecast.lead_time
         self.choice_, self.members_ = forecast.choice_, forecast.members_
         self.distribution_, self.expected_ = forecast.distribution_, forecast.expected()
-        training = self._memo["training"] = forecast.training_
-        self._imputed = training.demand[self.panel_.imputed] if training.imputed else None
-        self._sold_share = training.sold_share
+        self._memo["training"] = forecast.training_
+        self._keep_history(forecast.training_)
+        self._sold_share = forecast.training_.sold_share
+        self._skewness = forecast.skewness_
+
+    def _keep_history(self, training: TrainingSet) -> None:
+        """Keep demand, and the probability that each day without a flag sold out."""
+        self.panel_ = training.history.panel
+        self.demand_: Array | None = training.demand if training.imputed else None
 
     def _learn(self, tell: Step) -> None:
         """Learn what to expect of the days that orders are for."""
         forecast = self._forecast(self.horizon, self.lead_time)
-        forecast.fit(self.panel_, self._sales_cost, tell)
+        forecast.fit(self.panel_, self.cost_, tell)
         self._memo["forecast"] = forecast
         tell(4, 5, "deciding")
         self._keep(forecast)
         self.reached_: float | None = None
 
-    def _sales_level(self, level: float, rate: float | None = None) -> float:
+    def _sales_level(self, level: float, rate: RateRange | None = None) -> float:
         """Level of sales at which demand has its quantile at a level, by the sell-out rate."""
-        if rate is None and self.rate_ is not None:
-            rate = self.rate_.imposed[0]
-        if rate is None:
+        if self.panel_.hidden is not None:
             return level
+        profile = SelloutProfile(rate or self.rate_ or ANY_RATE, self._skewness)
         # beyond that level a history of sales has nothing to say
-        return min(float(SelloutProfile(rate).observed_level(level)), 0.999)
-
-    @property
-    def _sales_cost(self) -> Newsvendor:
-        """The cost under which sales ask for what demand does under `cost_`."""
-        if self.rate_ is None:
-            return self.cost_
-        return Newsvendor.at_level(self._sales_level(float(self.cost_.level)))
+        return min(float(profile.observed_level(level)), 0.999)
 
     # --- Orders of the coming days.
 
@@ -924,7 +919,7 @@ class OrderPlan(BaseEstimator):
         ahead = day - self.panel_.n_days - self._reach[1]
         return self.expected_[series, ahead], series, ahead
 
-    def _quantile(self, series: Places, day: Places, level: float, **rate: float) -> Array:
+    def _quantile(self, series: Places, day: Places, level: float, **rate: RateRange) -> Array:
         """Quantile of the demand of coming days."""
         rows = self._of_rows(series, day)
         found = self.distribution_.quantile(*rows, self._sales_level(level, **rate))
@@ -940,22 +935,22 @@ class OrderPlan(BaseEstimator):
         decided = self._quantile(series, day, level)
         usual, ends = expected * self._sold_share[series], list[Array]()
         hidden = expected - usual
-        if self.rate_ is not None:
+        if panel.hidden is None:
             without = self.distribution_.quantile(*self._of_rows(series, day), 0.5)
             hidden = np.maximum(self._quantile(series, day, 0.5) - without, 0.0)
-            if self.rate_.low < self.rate_.high:
-                rates = (self.rate_.low, self.rate_.high)
-                ends = [self._quantile(series, day, level, rate=each) for each in rates]
+        if self.rate_ is not None and self.rate_.low < self.rate_.high:
+            rates = [RateRange(each, each) for each in self.rate_]
+            ends = [self._quantile(series, day, level, rate=each) for each in rates]
         if not self._force:
             simple = self.choice_.model == "seasonal"
             advice = f"give more {self._unit}" if simple else "take model='seasonal'"
             refuse_absurd(panel, series, decided, advice)
         order = self._in_lots(series, day, decided)
         if panel.hidden is None and self.rate_ is None:
-            self.notes_ = (self._if_sold_out(series, day, order), *self.notes_)
+            self.notes_ = (self._assumed(series, day, order), *self.notes_)
         forecast = self._memo.get("forecast")
-        if forecast is not None:  # with a rate only, nobody knows what days held out asked for
-            self.reached_ = None if self.rate_ is not None else forecast.reached(level)
+        if forecast is not None:
+            self.reached_ = forecast.reached(self._sales_level(level))
         seen = (~np.isnan(panel.observed)).sum(axis=1)
         based_on = np.where(
             seen >= max(28 // LENGTH[panel.period], 4), "own history", "short history"
@@ -996,19 +991,21 @@ class OrderPlan(BaseEstimator):
             )
         self._orders = self._keyed(made, series)
 
-    def _if_sold_out(self, series: Places, day: Places, order: Array) -> str:
-        """Say what orders would be if 30% of the days had sold out."""
+    def _assumed(self, series: Places, day: Places, order: Array) -> str:
+        """Say what orders assume where nothing is known, and what they would be otherwise."""
         level = float(self.cost_.level)
-        now, then = (self._quantile(series, day, level, rate=each).sum() for each in (0.0, 0.3))
-        more = float(order.sum()) * float(then / now) if now > 0 else 0.0
-        would = (
-            f": orders are {order.sum():,.0f} in all, and would be about {more:,.0f} if 30% of "
-            f"the {self._unit} had sold out"
+        likely = SelloutProfile(ANY_RATE, self._skewness).likely[1]
+        share = f"up to {likely:.0%}" if likely else "none"
+        with_hidden, without = (
+            self._quantile(series, day, level, rate=each).sum()
+            for each in (ANY_RATE, RateRange(0.0, 0.0))
         )
+        less = float(order.sum()) * float(without / with_hidden) if with_hidden > 0 else 0.0
         return (
-            f"Nothing tells which {self._unit} sold out, nor do the sales themselves, so they "
-            f"are taken for demand{would if more > order.sum() else ''}; if you know about how "
-            "often you do, say so (sellout_rate=), such as .2."
+            f"Nothing tells which {self._unit} sold out: orders assume that {share} of "
+            f"the {self._unit} ran short, {order.sum():,.0f} in all; they would be about "
+            f"{less:,.0f} if none did (sellout_rate=0). If you know about how often you sell out, "
+            "say so (sellout_rate=), such as .2."
         )
 
     def _in_lots(self, series: Places, day: Places, decided: Array) -> Array:

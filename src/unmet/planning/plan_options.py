@@ -30,7 +30,7 @@ def plan_from_options(
     goal: str = "cost",
     band: str | tuple[float, float] = "latent",
     sellout_rate: Any = None,
-    when_unidentified: Any = "least_censoring",
+    when_unidentified: Any = "expected_cost",
     seed: int = 0,
     **options: Any,
 ) -> DecisionPlan:
@@ -57,9 +57,9 @@ def plan_from_options(
         rule = Band(*band)
     elif OneOf("latent", "searched", "none")("band", band) != "latent":
         rule = None if band == "none" else SearchedBand(random_state=seed)
-    elif sellout_rate is not None or when_unidentified != "least_censoring":
+    elif sellout_rate is not None or when_unidentified != "expected_cost":
         rule = LatentBand(sellout_rate, when_unidentified=when_unidentified, random_state=seed)
-    if band != "latent" and (sellout_rate is not None or when_unidentified != "least_censoring"):
+    if band != "latent" and (sellout_rate is not None or when_unidentified != "expected_cost"):
         name = "sellout_rate" if sellout_rate is not None else "when_unidentified"
         raise InvalidInput(f"{name} is only used by band 'latent', got band {band!r}.")
     plan = DecisionPlan(
@@ -156,7 +156,7 @@ def fit_command(plan: DecisionPlan, table: str, model: str = "model.unmet", *mor
     band = "" if isinstance(rule, LatentBand) else "none" if rule is None else "searched"
     if isinstance(rule, Band):
         band = f"{word(rule.low)},{word(rule.high)}"
-    followed = getattr(rule, "when_unidentified", "least_censoring")
+    followed = getattr(rule, "when_unidentified", "expected_cost")
     columns = {key: name for key, name in (plan.columns or {}).items() if name}
     options = {
         "problem": plan.problem if plan.problem != "newsvendor" else "",
@@ -172,7 +172,7 @@ def fit_command(plan: DecisionPlan, table: str, model: str = "model.unmet", *mor
         "model": plan.model if plan.model != "auto" else "",
         "band": band,
         "sellout_rate": "" if plan.sellout_rate is None else word(plan.sellout_rate),
-        "when_unidentified": followed if followed != "least_censoring" else "",
+        "when_unidentified": followed if followed != "expected_cost" else "",
         "bad_rows": plan.bad_rows if plan.bad_rows != "drop" else "",
         "seed": str(plan.random_state) if plan.random_state else "",
     }

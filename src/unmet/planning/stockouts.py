@@ -5,8 +5,8 @@ days sold out, the same is asked as by `unmet diagnose`. Sales that lie exactly 
 sales were bounded by orders (`OrderRuleDetection`): these days sold out. Otherwise the latent model
 is fitted to the rows of the panel (`fit_censoring`), if these have a point mass on a plane of their
 features: the shape of sales in units of their level proves nothing. Its answer is used where the
-verdict is "yes"; where the data cannot tell, sales are taken for demand, and the plan says what
-that leaves open.
+verdict is "yes"; where the data cannot tell, orders follow the least expected cost over sell-out
+rates (`unmet.censoring.latent.sellout`), and the plan says what that assumes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import special
+from sklearn.linear_model import LogisticRegression
 
 from unmet.arrays import Array
 from unmet.censoring.latent.fit import fit_censoring
@@ -35,6 +37,12 @@ MAX_SERIES = 200
 MIN_COUNT = 5.0
 """Mean sales, where they are counts, below which a point mass proves nothing: 2 of 20 simulated
 panels of mean 0.5 had one, and were ordered ten times their demand for."""
+MIN_OUT = 10
+"""Stock-outs, and days that were none, below which flags do not tell what stock-outs hid."""
+MIN_DATES = 3
+"""Dates with a flag below which flags say nothing of other dates."""
+OWN = 5.0
+"""Days with a flag of a series that count as much as those of all others."""
 MAX_ROWS = 1_000
 """Rows that the latent model is fitted to, drawn at random; verdicts were those of 2,000."""
 
@@ -75,7 +83,7 @@ class DayDemand:
         if censored is not None and self.counted:
             # Who sold the last of five units may have had demand for just five: for a continuous
             # distribution, five stands for all between 4.5 and 5.5.
-            sold = np.maximum(sold - 0.5 * censored, 0.0)
+            sold = np.maximum(sold - 0.5 * (censored > 0), 0.0)
         if self.volumes is not None:
             known["series"] = np.searchsorted(self.volumes, level)
         asked = self.columns.transform(features)
@@ -84,8 +92,8 @@ class DayDemand:
     def _ask(self, history: History, series: Places, day: Places) -> tuple[Rows, Array, Array]:
         """Rows of days, their levels and their sales."""
         features, level = history.rows(series, day, np.minimum(self.gap, day + 1))
-        sold = history.panel.observed[series, day]
-        flags = None if self.volumes is None else np.ones(sold.size)
+        sold, hidden = history.panel.observed[series, day], history.panel.hidden
+        flags = None if self.volumes is None or hidden is None else hidden[series, day]
         return self.rows(features, level, sold, flags), level, sold
 
     def _units(self, share: Array, level: Array, sold: Array) -> Array:
@@ -112,13 +120,91 @@ class DayDemand:
         return self.model.probability_censored(self._ask(history, series, day)[0])
 
 
+class StockoutChance:
+    """How likely a day without a flag sold out, by the days that have one.
+
+    A logistic regression on the rank of sales against what was usual on such a day, and on how
+    often the series sold out. Assumed: days without a flag are like those with one whose sales were
+    as high; where more was sold than days with a flag sold out at, there was more to sell.
+
+    Parameters
+    ----------
+    history : History
+        As sold, of a panel with flags.
+    gap : int
+        Days before that a day is seen from.
+    """
+
+    def __init__(self, history: History, gap: int) -> None:
+        self.gap, hidden = gap, history.panel.hidden
+        assert hidden is not None
+        series, day = np.nonzero(~np.isnan(hidden) & ~np.isnan(history.panel.observed))
+        flags = hidden[series, day]
+        rate = float(np.clip(flags.mean(), 0.01, 0.99))
+        n_series = history.panel.n_series
+        count, out = (np.bincount(series, each, n_series) for each in (None, flags))
+        self._rate = (out + OWN * rate) / (count + OWN)
+        # a day with a flag must not tell itself
+        others = (out[series] - flags + OWN * rate) / (count[series] - 1 + OWN)
+        against = self._against_usual(history, series, day)
+        self._ranks = np.quantile(against, np.linspace(0.0, 1.0, 101))
+        self._most = np.quantile(against[flags == 1.0], 0.99)
+        self._model = LogisticRegression(C=0.3).fit(self._columns(against, others), flags == 1.0)
+
+    def _against_usual(self, history: History, series: Places, day: Places) -> Array:
+        features, level = history.rows(series, day, np.minimum(self.gap, day + 1))
+        usual = level * features[:, history.names_.index("usual")]
+        sold = history.panel.observed[series, day]
+        return np.asarray(sold / np.maximum(np.nan_to_num(usual, nan=1.0), 1e-9))
+
+    def _columns(self, against: Array, rate: Array) -> Array:
+        rank = np.interp(against, self._ranks, np.linspace(-1.0, 1.0, self._ranks.size))
+        return np.column_stack([2.0 * rank, 2.0 * rank**2, special.logit(rate)])
+
+    def fill(self, history: History) -> Panel:
+        """Give the panel of a history with a probability for each day that lacks a flag."""
+        panel = history.panel
+        assert panel.hidden is not None
+        settled = np.arange(panel.n_days) >= history.first[:, None] + 14
+        series, day = np.nonzero(np.isnan(panel.hidden) & ~np.isnan(panel.observed) & settled)
+        hidden = panel.hidden.copy()
+        if series.size:
+            against = self._against_usual(history, series, day)
+            columns = self._columns(against, self._rate[series])
+            chance = self._model.predict_proba(columns)[:, 1]
+            hidden[series, day] = np.where(against <= self._most, chance, 0.0)
+        return replace(panel, hidden=hidden)
+
+
+def tells_stockouts(panel: Panel) -> bool:
+    """Whether flags are enough to learn what stock-outs hid."""
+    out, other = (0 if panel.hidden is None else np.sum(panel.hidden == each) for each in (1, 0))
+    return bool(out >= MIN_OUT and other >= MIN_OUT)
+
+
+def without_few_flags(panel: Panel) -> tuple[Panel, list[str]]:
+    """Leave out flags of so few rows or dates, the last for instance, that they tell nothing."""
+    if panel.hidden is None:
+        return panel, []
+    seen, told = ~np.isnan(panel.observed), ~np.isnan(panel.hidden)
+    few = told.sum() < 2 * MIN_OUT or told.any(axis=0).sum() < MIN_DATES
+    # many flags with hardly any stock-out do tell: that there are hardly any
+    few = few or (not tells_stockouts(panel) and np.nanmean(panel.hidden) > 0.1)
+    if not few or told.sum() >= 0.5 * seen.sum():
+        return panel, []
+    return replace(panel, hidden=None), [
+        f"Flags or stock of {int(told.sum()):,} of {int(seen.sum()):,} {panel.unit}s are too few "
+        "to tell how often the others sold out; they are not used."
+    ]
+
+
 def infer_stockouts(panel: Panel, history: History, gap: int, seed: int) -> tuple[Panel, str]:
     """Look for stock-outs in the sales of a panel.
 
     Parameters
     ----------
     panel : Panel
-        Of which nothing tells which days sold out.
+        Of which nothing tells which days, or some of them, sold out.
     history : History
         Of the panel, as sold.
     gap : int
@@ -133,18 +219,23 @@ def infer_stockouts(panel: Panel, history: History, gap: int, seed: int) -> tupl
         What was found, one sentence; empty where the answer is not "yes".
     """
     series, day = np.nonzero(~np.isnan(panel.observed))
-    unit = f"{panel.unit}s"
+    unit, told = f"{panel.unit}s", panel.hidden
     try:
         panel, said = _by_order_rule(panel, series, day, seed)
-        if not said:
+        if not said and told is None:
             panel, said = _by_latent_model(panel, history, series, day, gap, seed)
     except UnmetError:  # histories that are too short or too odd to ask
         return panel, ""
     if not said or panel.hidden is None:
         return panel, ""
-    share = float(np.nanmean(panel.hidden))
+    share, which = float(np.nanmean(panel.hidden)), f"which {unit}"
+    if told is not None:
+        found = panel.hidden[np.isnan(told) & ~np.isnan(panel.hidden)]
+        share = float(found.mean()) if found.size else 0.0
+        panel = replace(panel, hidden=np.where(np.isnan(told), panel.hidden, told))
+        which, unit = f"whether all {unit}", f"other {unit}"
     return panel, (
-        f"No column tells which {unit} sold out, but sales do: {said}. So {share:.0%} of the "
+        f"No column tells {which} sold out, but sales do: {said}. So {share:.0%} of the "
         f"{unit} are taken as sold out, and the demand behind them is estimated."
     )
 

@@ -98,7 +98,7 @@ class PricingPart(FamilyTruth, Part):
         ----------
         unit_cost : float or array-like of shape (n_rows,), default=0
         """
-        return most_revenue(self.distribution.ppf, len(self), unit_cost)
+        return most_revenue(self.distribution.ppf, self.survival, len(self), unit_cost)
 
     def expected_revenue(self, price: ArrayLike, unit_cost: ArrayLike = 0.0) -> float:
         """Mean revenue of prices under the true distribution.

@@ -150,6 +150,12 @@ class Panel:
         return np.asarray(self.hidden > 0)
 
     @property
+    def some_unknown(self) -> bool:
+        """Whether of some days with sales nobody knows if they sold out."""
+        seen = ~np.isnan(self.observed)
+        return self.hidden is None or bool(np.isnan(self.hidden[seen]).any())
+
+    @property
     def whole(self) -> NDArray[np.bool_]:
         """Whether all sales of each series are whole numbers; of a new one, whether all are."""
         seen = ~np.isnan(self.observed)
@@ -275,7 +281,7 @@ def read_panel(
     planned = _planned(observed, period, notes)
     closed = _closed_weekdays(observed, period, n_coming)
     closed |= _closed_by_column(table, later, schema, at, closed)
-    closed[:, :n_days] &= ~(observed > 0) & (True if told is None else told != 1.0)
+    closed[:, :n_days] &= ~(observed > 0)
     shut = closed[:, :n_days] & (observed == 0)
     if shut.any():
         notes.append(
@@ -555,6 +561,7 @@ def _hidden(
     found: Array | None = None
     if schema.stock is not None:
         stock = numbers(table, schema.stock, "stock")
+        stock = np.where((stock <= 0) & (sales > 0), np.nan, stock)  # nobody has kept it
         below = int((stock < sales).sum())
         if below:
             notes.append(

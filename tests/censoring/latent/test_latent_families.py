@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from unmet.censoring.latent.families import FAMILIES, ratio
+from unmet.censoring.latent.families import FAMILIES, PAIRS, family_named, ratio
 
 NEAR = np.linspace(-12.0, 12.0, 193)
 FAR = np.array([-200.0, -90.0, -40.0, -31.0, -29.0, 29.0, 31.0, 40.0, 90.0, 200.0])
@@ -142,3 +144,28 @@ def test_many_points_are_interpolated_closely(name):
     for tail in (family.log_survival, family.log_below):
         exact = np.concatenate([tail(part, shape) for part in np.split(u, 10)])
         np.testing.assert_allclose(tail(u, shape), exact, rtol=1e-7, atol=1e-8)
+
+
+def test_two_groups_are_a_mixture_of_two_normals():
+    u = np.linspace(-4.0, 4.0, 81)
+    assert len(PAIRS) == 7
+    for family in PAIRS:
+        share, gap = {"flat": (0.5, 2.2)}.get(family.name, (None, None))
+        if share is None:
+            low, apart = re.match(r"two groups \((\d+)% low, (\d) dev", family.name).groups()
+            share, gap = float(low) / 100, float(apart)
+        # the lower group is `share` of all; scaled and moved to mean 0 and variance 1
+        size = np.sqrt(1 + gap**2 * share * (1 - share))
+        groups = [stats.norm((at - (1 - share) * gap) / size, 1 / size) for at in (0.0, gap)]
+        mixed = [
+            share * getattr(groups[0], what)(u) + (1 - share) * getattr(groups[1], what)(u)
+            for what in ("pdf", "cdf", "sf")
+        ]
+        np.testing.assert_allclose(np.exp(family.density(u)[0]), mixed[0], rtol=1e-9)
+        np.testing.assert_allclose(np.exp(family.log_below(u)), mixed[1], rtol=1e-9)
+        np.testing.assert_allclose(np.exp(family.log_survival(u)), mixed[2], rtol=1e-9)
+        slope = slopes_by_difference(lambda at, f=family: f.density(at)[0], u)
+        np.testing.assert_allclose(family.density(u)[1], slope, rtol=1e-4, atol=1e-4)
+        level = np.array([1e-4, 0.05, 0.3, 0.62, 0.97, 0.9999])
+        np.testing.assert_allclose(np.exp(family.log_below(family.quantile(level))), level, 1e-4)
+        assert family_named(family.name) is family

@@ -13,8 +13,8 @@ from unmet.censoring.latent.diagnose import diagnose
 from unmet.censoring.latent.fit import arithmetic, fit_censoring
 from unmet.censoring.latent.location import looks_for_bends
 from unmet.censoring.latent.model import ROWS_AT_A_TIME, FittedModel, RowDistribution
-from unmet.censoring.latent.observed import read_rate
 from unmet.censoring.latent.selection import FittedCandidate
+from unmet.censoring.latent.sellout import read_rate
 from unmet.censoring.latent.unidentified import (
     WHEN_UNIDENTIFIED,
     RowRegrets,
@@ -22,6 +22,7 @@ from unmet.censoring.latent.unidentified import (
     at_rate,
     left_over,
     more_than_one,
+    of_least_cost,
 )
 from unmet.censoring.model import Diagnosis
 from unmet.censoring.order_rule import OrderRuleDetection
@@ -46,8 +47,11 @@ class LatentBand(BandRule):
     Parameters
     ----------
     sellout_rate : float or tuple of two floats, default=None
-        Share of rows that sold out, where you know it; imposed on the likelihood. A range
-        is imposed by its middle, and `band_range` gives the bands of both ends.
+        Share of rows that sold out, where you know it. How much they hid is not known with it:
+        decisions cost least on average over anything from nothing to all that the rate allows,
+        weighted by how far observations are skewed (`unmet.censoring.latent.sellout`). A range
+        counts with all its rates, and `band_range` gives the bands of both ends. With families that
+        are named the rate is imposed on the likelihood, a range by its middle.
     families : "auto", "lifetimes", str or sequence of str, default="auto"
         Families of the truth: "normal", "logistic", "laplace", "student", "gumbel" and "skewed"
         (to the right, the latter with a shape of its own); for positive observations also
@@ -67,14 +71,16 @@ class LatentBand(BandRule):
     order_rule : "auto", OrderRuleDetection or None, default="auto"
         Looks for the order rule when `fit` is given times: rows it finds sold out or not then
         enter the likelihood as known. None does not look.
-    when_unidentified : {"least_censoring", "minimax_regret", "expected_cost"},
-    default="least_censoring"
-        What to follow where the data cannot tell between candidates. "least_censoring": that of the
-        least censoring. "minimax_regret": the decision whose largest loss against knowing the truth
-        is smallest, over all candidates and sell-out rates (up to 60%) that are not ruled out.
-        "expected_cost": the least expected cost, each weighted by its likelihood and by a prior of
-        sell-out rates. All three are the same where the data can tell, or flags, stock or limits
-        do. A range `sellout_rate` says between what rates to look instead.
+    when_unidentified : {"expected_cost", "least_censoring", "minimax_regret"},
+    default="expected_cost"
+        What to follow where the data cannot tell between candidates. "expected_cost": the least
+        expected cost over sell-out rates of 0 to 60%; half of the prior is on 0, and observations
+        that are not skewed to the right, as demand is, make larger ones likelier.
+        "least_censoring": the candidate of the least censoring, mostly none. "minimax_regret": the
+        decision whose largest loss against knowing the truth is smallest, over all candidates and
+        sell-out rates (up to 60%) that are not ruled out. All three are the same where the data can
+        tell, or flags, stock or limits do. A range `sellout_rate` says between what rates to look
+        instead.
     blend : float from 0 to 1, optional
         Where flags, stock or a rate are known: share of the distribution's own quantile in what the
         model is trained on; the rest are the observations, shifted to the level of that quantile.
@@ -108,8 +114,8 @@ class LatentBand(BandRule):
     found as noisy orders, not as a point mass.
 
     What cannot be told from data: a right-skewed truth that is censored looks like a symmetric one
-    that is not. Then ``diagnosis_.identified`` is "no", the band is that of the least censoring,
-    and a sell-out rate, some flags or a few audited rows are worth more than any amount of further
+    that is not. Then ``diagnosis_.identified`` is "no", the band follows `when_unidentified`, and a
+    sell-out rate, some flags or a few audited rows are worth more than any amount of further
     observations.
 
     Examples
@@ -134,7 +140,7 @@ class LatentBand(BandRule):
         *,
         location: Any = "auto",
         order_rule: Any = "auto",
-        when_unidentified: WhenUnidentified = "least_censoring",
+        when_unidentified: WhenUnidentified = "expected_cost",
         blend: float | None = None,
         max_rows: int = 200_000,
         random_state: int | np.random.RandomState | None = None,
@@ -183,12 +189,11 @@ class LatentBand(BandRule):
             orders=self.orders,
             location=self.location,
             estimator=estimator,
+            when_unidentified=self.when_unidentified,
             max_rows=self.max_rows,
             random_state=self.random_state,
         )
         self._verdicts: dict[str, Any] = {}
-        if self.when_unidentified != "least_censoring":
-            self.diagnosis_ = self.diagnosis_for(rows.cost)
         return self.diagnosis_
 
     @arithmetic()
@@ -196,17 +201,26 @@ class LatentBand(BandRule):
         """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
         return diagnose(self.model_, cost, self.when_unidentified)
 
-    def _left(self, cost: Cost) -> tuple[list[FittedCandidate], Array]:
-        """All candidate models that are left with their weights, or the chosen one alone."""
+    def _alone(self, cost: Cost) -> FittedCandidate | None:
+        """Give the candidate model that decides alone; None where the least regret is asked for."""
+        chosen, when = self.model_.chosen, self.when_unidentified
+        if when == "least_censoring" or self.model_.data.known:
+            return chosen
+        if when == "minimax_regret":
+            return None
+        sure = self.diagnosis_.identified == "yes"
+        return chosen if sure else of_least_cost(self.model_, cost)
+
+    def _left(self, cost: Cost) -> list[FittedCandidate]:
+        """All candidate models that are left."""
         verdict, named = self.diagnosis_.identified, repr(cost)
         # of costs that differ by row, what was said of those of `fit`
         if named != repr(self.cost_) and common_rows(cost.parameters()) is None:
             if named not in self._verdicts:
                 self._verdicts[named] = diagnose(self.model_, cost).identified
             verdict = self._verdicts[named]
-        if not more_than_one(self.model_, verdict):
-            return [self.model_.chosen], np.ones(1)
-        return left_over(self.model_)
+        many = more_than_one(self.model_, verdict)
+        return left_over(self.model_) if many else [self.model_.chosen]
 
     def _regrets(
         self, features: Features, cost: Cost, *, anchored: bool
@@ -216,29 +230,30 @@ class LatentBand(BandRule):
         for start in range(0, n_rows, ROWS_AT_A_TIME):
             index = np.arange(start, min(start + ROWS_AT_A_TIME, n_rows))
             part = features[index], cost.take(index)
-            yield index, RowRegrets(self.model_, *left, *part, anchored=anchored)
-
-    @property
-    def _one(self) -> bool:
-        """Whether one candidate model decides."""
-        return self.when_unidentified == "least_censoring" or self.model_.data.known
+            yield index, RowRegrets(self.model_, left, *part, anchored=anchored)
 
     @arithmetic()
     def _band(self, features: Features, cost: Cost) -> Band:
-        model = self.model_
-        if not self._one:
-            shift = np.empty(features.shape[0])
-            for index, rows in self._regrets(features, cost, anchored=True):
-                # at least what is seen, and below it by rounding only
-                shift[index] = np.maximum(rows.decide(self.when_unidentified) - rows.seen, 0.0)
-            return Band(shift, shift)
-        shift = model.shifts(model.chosen, features, cost)
-        return Band.around(shift, 0.0) if model.interval_censored else Band(shift, shift)
+        shift = self._shift(features, cost)
+        limits = self.model_.interval_censored
+        return Band.around(shift, 0.0) if limits else Band(shift, shift)
+
+    def _shift(self, features: Features, cost: Cost) -> Array:
+        """ε of each row, by the candidate that decides alone or by the least regret."""
+        alone = self._alone(cost)
+        if alone is not None:
+            return self.model_.shifts(alone, features, cost)
+        shift = np.empty(features.shape[0])
+        for index, rows in self._regrets(features, cost, anchored=True):
+            # at least what is seen, and below it by rounding only
+            shift[index] = np.maximum(rows.decide() - rows.seen, 0.0)
+        return shift
 
     @arithmetic()
     def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
         model = self.model_
-        if not model.interval_censored and not (model.members and self._one):
+        stacked = bool(model.members) and self._alone(cost) is model.chosen
+        if not (model.interval_censored or stacked):
             return self._band(features, cost)
         aim, _ = model.decisions(model.chosen, features, cost)
         if model.interval_censored:
@@ -299,9 +314,27 @@ class LatentBand(BandRule):
         -------
         ndarray of shape (n_rows,)
         """
+        return self.survival_function(X)(value)
+
+    def survival_function(self, X: Any) -> Callable[[ArrayLike], Array]:
+        """`survival` of these rows as a function of the value, if you ask for many values.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        callable
+            Takes a value, or one per row, and returns one probability per row.
+        """
         features = self._read_features(X)
-        at = expand("value", read_numbers("value", value), features.shape[0])
-        return 1.0 - self._rows(features).below(at)
+        rows, n_rows = self._rows(features), features.shape[0]
+
+        def survival(value: ArrayLike) -> Array:
+            return 1.0 - rows.below(expand("value", read_numbers("value", value), n_rows))
+
+        return survival
 
     def decision(self, X: Any, cost: Cost | None = None) -> Array:
         """Decision of each row that costs least, straight from the distribution of the truth.
@@ -324,13 +357,14 @@ class LatentBand(BandRule):
 
     @arithmetic()
     def _decide(self, features: Features, cost: Cost) -> Array:
-        if self._one:
+        alone = self._alone(cost)
+        if alone is not None:
             if isinstance(cost, PiecewiseLinearCost):
-                return self._rows(features).truth(cost.level)
-            return self.model_.decisions(self.model_.chosen, features, cost)[0]
+                return self.model_.at(alone, features).truth(cost.level)
+            return self.model_.decisions(alone, features, cost)[0]
         decided = np.empty(features.shape[0])
         for index, rows in self._regrets(features, cost, anchored=False):
-            decided[index] = rows.decide(self.when_unidentified)
+            decided[index] = rows.decide()
         return decided
 
     def certificate(self, X: Any, cost: Cost | None = None, *, decision: Any = None) -> Array:
@@ -360,8 +394,9 @@ class LatentBand(BandRule):
             )
         n_rows, lost = features.shape[0], np.empty(features.shape[0])
         given = None if decision is None else read_column("decision", decision, n_rows)
+        shift = self._shift(features, used) if given is None else np.zeros(n_rows)
         for index, rows in self._regrets(features, used, anchored=True):
-            here = rows.decide(self.when_unidentified) if given is None else given[index]
+            here = rows.seen + shift[index] if given is None else given[index]
             lost[index] = rows.certificate(here)
         return lost
 

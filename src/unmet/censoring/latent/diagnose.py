@@ -17,12 +17,12 @@ from unmet.censoring.latent.unidentified import (
     at_rate,
     compare_choices,
     more_than_one,
+    of_least_cost,
 )
 from unmet.censoring.model import (
     MAX_SOLD_OUT,
     Ambiguity,
     Candidate,
-    Choice,
     Choices,
     Diagnosis,
     Identified,
@@ -103,13 +103,19 @@ def diagnose(
             stakes.append(_stake(model, fitted, rows))
     decision = model.mean(truth if model.hides(chosen) else seen)
     choices: Choices | Ambiguity | None = None
+    assumed: tuple[float, float] | None = None
     if more_than_one(model, identified):
         choices = partial(compare_choices, model, rows, when)
-        if when != "least_censoring":
+        expected = of_least_cost(model, cost) if when == "expected_cost" else chosen
+        profile = None if expected is chosen else model.profile_of(expected)
+        if profile is not None:
+            assumed = profile.likely
+            shift = model.mean(model.shifts(expected, features, cost))
+            decision = model.mean(seen) + shift
+        if when == "minimax_regret":
             choices = told = compare_choices(model, rows, when)
-            followed: Choice = getattr(told, when)
-            shift += followed.decision - told.least_censoring.decision
-            decision = followed.decision
+            shift += told.minimax_regret.decision - told.least_censoring.decision
+            decision = told.minimax_regret.decision
     given = None if model.data.known else model.rate
     if given is not None and given.low < given.high:
         fits = [at_rate(model, each) for each in given]
@@ -131,6 +137,7 @@ def diagnose(
         share_is_seen=model.data.known,
         share_range=model.share_range,
         share_given=None if given is None else (given.low, given.high),
+        share_assumed=assumed,
         robustness_checks=model.checks,
         profile=None if model.interval_censored else partial(sensitivity, model, rows),
         choices=choices,

@@ -127,8 +127,8 @@ class Family:
 
 
 def family_named(name: str) -> Family:
-    """One of `FAMILIES`, or the one that only a stack has."""
-    return ROOT_NORMAL if name == ROOT_NORMAL.name else FAMILIES[name]
+    """One of `FAMILIES`, or one that only a stack has."""
+    return FAMILIES.get(name) or STACKED[name]
 
 
 def ratio(log_numerator: Array, log_denominator: Array) -> Array:
@@ -244,6 +244,45 @@ def _steep(x: Array) -> tuple[Array, Array]:
     return rise * (1.0 + np.maximum(x - _STEEPEST, 0.0)), rise
 
 
+def _pair(share: float, gap: float) -> tuple[Any, Any, Any, Any]:
+    """Two normals `gap` deviations apart, the lower of `share`; mean 0 and variance 1 in all."""
+    size = float(np.sqrt(1.0 + share * (1.0 - share) * gap**2))
+    logs, middles = np.log([share, 1.0 - share]), gap * np.array([share - 1.0, share])
+
+    def mixed(u: Array, log_part: Callable[[Array], Array]) -> tuple[Array, list[Array]]:
+        both = zip(logs, middles, strict=True)
+        each = [log + log_part(size * np.asarray(u) - middle) for log, middle in both]
+        return np.logaddexp(*each), each
+
+    def density(u: Array) -> tuple[Array, Array]:
+        value, each = mixed(u, lambda z: _normal(z)[0])
+        low = ratio(each[0], value)
+        return value + np.log(size), size * (low * middles[0] + (1.0 - low) * middles[1] - size * u)
+
+    def below(u: Array) -> Array:
+        return mixed(u, special.log_ndtr)[0]
+
+    def above(u: Array) -> Array:
+        return mixed(u, lambda z: special.log_ndtr(-z))[0]
+
+    points = np.linspace(-8.0, 8.0, 4001)
+    low, high = special.ndtri_exp(below(points)), -special.ndtri_exp(above(points))
+    scores = np.where(points < 0, low, high)  # normal ones, nearly straight in the tails
+
+    def quantile(level: Array) -> Array:
+        return np.asarray(np.interp(special.ndtri(level), scores, points))
+
+    return density, below, above, quantile
+
+
+_PAIRS = {
+    "flat": (0.5, 2.2),
+    **{
+        f"two groups ({share:.0%} low, {gap:g} deviations apart)": (share, gap)
+        for share in (0.3, 0.5, 0.7)
+        for gap in (3.0, 5.0)
+    },
+}
 _BASES: dict[str, tuple[Any, Any, Any, Any]] = {
     "normal": (_normal, special.log_ndtr, None, special.ndtri),
     "logistic": (_logistic, special.log_expit, None, special.logit),
@@ -251,6 +290,7 @@ _BASES: dict[str, tuple[Any, Any, Any, Any]] = {
     "student": (_student, _student_below, None, _student_quantile),
     "smallest": (_smallest, _smallest_below, _smallest_above, _smallest_quantile),
     "log_gamma": (_log_gamma, _log_gamma_below, _log_gamma_above, _log_gamma_quantile),
+    **{name: _pair(*each) for name, each in _PAIRS.items()},
 }
 """Log-density with its slope, log-probability below, above (None: symmetric), quantile."""
 _SHAPED = ("student", "log_gamma")
@@ -280,4 +320,7 @@ FAMILIES = {
 
 #: Between the normal and the lognormal: a spread that grows with the level as that of counts does.
 ROOT_NORMAL = Family("root_normal", "root", "normal")
+#: Buyers of two kinds that features do not tell apart; a gap of 2.2 leaves one flat hump.
+PAIRS = [Family(name, "linear", name) for name in _PAIRS]
+STACKED = {family.name: family for family in (ROOT_NORMAL, *PAIRS)}
 NORMAL = FAMILIES["normal"]

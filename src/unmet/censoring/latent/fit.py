@@ -14,14 +14,13 @@ from sklearn.utils import check_random_state
 
 from unmet.censoring.latent.diagnose import describe_limits, diagnose, draw_quantiles, tell
 from unmet.censoring.latent.families import Family
-from unmet.censoring.latent.likelihood import BELOW, CENSORED, FLOOR, SEEN, ScaleName
-from unmet.censoring.latent.location import MAX_COLUMNS, LocationBasis, find_location
+from unmet.censoring.latent.likelihood import CENSORED, FLOOR, SEEN, ScaleName
+from unmet.censoring.latent.location import MAX_COLUMNS, LocationBasis, dense, find_location
 from unmet.censoring.latent.model import GRID, FittedModel
 from unmet.censoring.latent.observed import (
     Observed,
     read_families,
     read_policies,
-    read_rate,
     usable,
 )
 from unmet.censoring.latent.orders import find_believed_plane
@@ -33,9 +32,11 @@ from unmet.censoring.latent.robustness import (
     sharper,
 )
 from unmet.censoring.latent.selection import FittedCandidate, choose, explain, rank
-from unmet.censoring.latent.stack import SelloutProfile, fit_members, plain_families, weigh
+from unmet.censoring.latent.sellout import read_rate, skewness
+from unmet.censoring.latent.stack import fit_members, offer_weights, plain_families, weigh
+from unmet.censoring.latent.unidentified import WhenUnidentified
 from unmet.censoring.order_rule import OrderRuleDetection
-from unmet.costs import CustomPricing, PiecewiseLinearCost
+from unmet.costs import CustomPricing
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.rows import Rows, check_sizes
 from unmet.validation import WholeNumber
@@ -64,6 +65,7 @@ def fit_censoring(
     orders: Any = "auto",
     location: Any = None,
     estimator: Any = None,
+    when_unidentified: WhenUnidentified = "least_censoring",
     max_rows: int = 200_000,
     random_state: Any = None,
 ) -> FittedModel:
@@ -74,7 +76,7 @@ def fit_censoring(
     rows : Rows
         Flags, stock or limits are used where they are there; times and series are searched for an
         order rule. The diagnosis is for their cost.
-    sellout_rate, order_rule, families, orders, location, max_rows, random_state
+    sellout_rate, order_rule, families, orders, location, when_unidentified, max_rows, random_state
         As of `LatentBand`.
     estimator : estimator, optional
         The model that will be trained: ``location="auto"`` looks for bends if it can bend.
@@ -110,10 +112,16 @@ def fit_censoring(
     binding, usual = policies != ("absent",), families if isinstance(families, str) else ""
     flags = used.censored if order_plane is None else order_plane.on.astype(float)
     lives = all(family.space == "log" for family in tried) and bool((used.observation > 0).all())
+    if used.entry is not None and location == "trees":
+        notes.append("With ages at entry no trees stand for the features: they are linear.")
+        location = None
     bent = find_location(used, location, estimator, seed, notes, flags, logs=lives)
     free = usual in ("auto", "lifetimes") and binding
     auto = free and usual == "auto" and isinstance(orders, str) and orders == "auto"
-    to_stack = _to_stack(used, tried, imposed, order_plane is not None, auto=auto)
+    offers = used.limits is not None and not (set(used.limits.kinds) - {"left", "right"})
+    if offers:
+        _check_offers(used, notes)
+    to_stack = _to_stack(used, tried, imposed, order_plane is not None, auto=auto, offers=offers)
 
     n_basis = used.features.shape[1] + 1
     if n_basis > MAX_COLUMNS or to_stack:
@@ -147,6 +155,8 @@ def fit_censoring(
     model.order_plane, model.rate, model.order_rule = order_plane, rate, found_rule
     model.notes = notes
     model.free = free and not data.known and data.rate is None
+    if data.limits is None and not data.known:
+        model.skewness = _skewness(data)
     if to_stack:
         _learn_stack(model, to_stack, seed, auto=auto)
     else:
@@ -165,20 +175,37 @@ def fit_censoring(
         model.told = tell(model)
     model.plot = draw_quantiles(model)
     _add_notes(model, used, notes)
-    model.diagnosis_ = diagnose(model, used.cost)
+    model.diagnosis_ = diagnose(model, used.cost, when_unidentified)
     return model
 
 
+def _skewness(data: Observed) -> tuple[float, float]:
+    """Skewness of what a linear model leaves of the observations, in units of counts' noise."""
+    seen, weight = data.observation, data.weight
+    root = np.sqrt(weight)[:, None]
+    slopes = np.linalg.lstsq(root * data.basis, root[:, 0] * seen, rcond=None)[0]
+    expected = data.basis @ slopes
+    noise = np.sqrt(np.maximum(expected, max(0.2 * float(np.mean(seen)), 1e-12)))
+    return skewness((seen - expected) / noise, weight)
+
+
 def _to_stack(
-    sample: Rows, families: Sequence[Family], rate: float | None, on_plane: bool, *, auto: bool
+    sample: Rows,
+    families: Sequence[Family],
+    rate: float | None,
+    on_plane: bool,
+    *,
+    auto: bool,
+    offers: bool,
 ) -> list[Family]:
     """Families to stack; none where not all rows are known, or orders left a point mass."""
-    if sample.limits is not None or on_plane:
+    if (sample.limits is not None and not offers) or on_plane:
         return []
     rate_alone = auto and rate is not None and sample.censored is None
     # offers are not made as orders are: their profile is another
     if sample.all_known or (rate_alone and not isinstance(sample.cost, CustomPricing)):
-        return plain_families(families, auto=auto, positive=Observed.of(sample).positive)
+        positive = Observed.of(sample).positive
+        return plain_families(families, auto=auto, positive=positive, offers=offers)
     return []
 
 
@@ -199,13 +226,14 @@ def _learn_stack(model: FittedModel, families: Sequence[Family], seed: int, *, a
     if not credible:
         raise InvalidInput(_NOTHING_SEEN)
     if data.rate is not None:
-        credible = [replace(each, share=data.rate) for each in credible]
-    model.ranked = rank(credible, data.weight)
-    kept, model.weights = weigh(credible, data.weight)
+        credible = [replace(each, share=data.rate, rate=model.rate) for each in credible]
+    offers = model.interval_censored
+    kept, model.weights = offer_weights(credible) if offers else weigh(credible, data.weight)
     heavy = [credible[place].model for place in kept]
+    model.ranked = rank([credible[place] for place in kept] if offers else credible, data.weight)
     model.members = [next(r for r in model.ranked if r.model == each) for each in heavy]
     model.chosen = model.members[0]
-    if data.known and (data.kind == CENSORED).any():
+    if data.known and not offers and (data.kind == CENSORED).any():
         ranks = model.of_training(model.chosen).rank(data.observation)
         seen = np.sort(ranks[data.kind == SEEN])[::-1]
         # ten rows beyond tell, or half of those that there would be without censoring
@@ -228,9 +256,7 @@ def _learn(
     ranked = explain(data, families, policies, folds)
     credible = _credible(model, ranked, known=data.known)
     if not credible:
-        taken, refused = (data.observation[data.kind == kind] for kind in (CENSORED, BELOW))
-        rises = taken.size and refused.size and taken.mean() >= refused.mean()
-        raise InvalidInput(_RISES.format(taken.mean(), refused.mean()) if rises else _NOTHING_SEEN)
+        raise InvalidInput(_NOTHING_SEEN)
     model.ranked = rank(credible, data.weight)
     how = {"known": data.known, "imposed": data.rate is not None}
     model.chosen = choose(model.ranked, model.hidden, **how, limits=model.interval_censored)
@@ -270,14 +296,34 @@ def _believe(
 
 
 _RISES = (
-    "Offers must be accepted less often at higher prices, got {:.4g} on average where they were "
-    "accepted and {:.4g} where they were rejected: if buyers who refused got further offers, keep "
-    "the first one to each, or add the feature that prices followed."
+    "Offers must be accepted less often at higher prices, got some that were accepted more often "
+    "by buyers with the same features: if buyers who refused got further offers, keep the first "
+    "one to each, or add the feature that prices followed."
+)
+UNCLEAR_OFFERS = (
+    "Offers at higher prices were not clearly accepted less often, so prices are hardly more than "
+    "a guess: vary them more among buyers with the same features, and of several offers to a buyer "
+    "keep the first."
 )
 _NOTHING_SEEN = (
     "The observations must show some of the truth, got so few seen ones that every candidate model "
     "puts most of it far beyond all observations."
 )
+
+
+def _check_offers(sample: Rows, notes: list[str]) -> None:
+    """Ask whether rows alike in their features accepted lower prices more often."""
+    assert sample.limits is not None
+    price, accepted = sample.observation, (sample.limits.kinds == "right").astype(float)
+    columns = np.column_stack([np.ones(price.size), dense(sample.features)])
+    rest = price - columns @ np.linalg.lstsq(columns, price, rcond=None)[0]
+    away = accepted - accepted.mean()
+    sizes = float(np.sqrt((rest @ rest) * (away @ away)))
+    errors = float(rest @ away) / sizes * np.sqrt(price.size) if sizes else 0.0
+    if errors > 2.0:
+        raise InvalidInput(_RISES)
+    if errors > -2.0:
+        notes.append(UNCLEAR_OFFERS)
 
 
 def _with_order_rule(
@@ -330,7 +376,6 @@ def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
         return
     if model.interval_censored:
         notes.append(describe_limits(sample))
-        return
     rate, profile = model.rate, model.profile_of(model.chosen)
     if model.members:
         parts = [
@@ -338,31 +383,27 @@ def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
             for each, weight in zip(model.members, model.weights, strict=True)
         ]
         what = "truth" if profile is None else "observations"
+        by = "their likelihood" if model.interval_censored else "rows held out"
         if len(parts) == 1:
             name = model.chosen.model.family.name.replace("_", " ")
             notes.append(f"The distribution of the {what} is {name}, its slopes shrunk.")
         else:
             notes.append(
                 f"The distribution of the {what} is a mixture of simple ones with shrunken slopes, "
-                f"weighted by rows held out: {', '.join(parts)}."
+                f"weighted by {by}: {', '.join(parts)}."
             )
     if model.reach < 1.0 and len(model.members) > 1:
         notes.append(
             f"Few rows were seen beyond the truth's quantile at {model.reach:.2f}: above it the "
-            "lightest tail of these distributions is taken."
+            "median of the tails of these distributions is taken."
         )
+    if model.interval_censored:
+        return
     if model.data.known:
         notes.append("Which rows are censored was known for every row.")
     elif rate is not None:
         given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"
         notes.append(f"The sell-out rate of {given} was given, not found.")
-        cost = sample.cost
-        level = float(np.max(cost.level)) if isinstance(cost, PiecewiseLinearCost) else 0.0
-        if isinstance(profile, SelloutProfile) and level > profile.highest:
-            notes.append(
-                "So many rows sold out that observations say nothing of quantiles of the truth "
-                f"above {profile.highest:.2f}: decisions at {level:.2f} are held there."
-            )
 
 
 def _seed(random_state: Any) -> int:

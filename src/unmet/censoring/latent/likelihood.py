@@ -13,7 +13,8 @@ independent given the features have, per row, ::
 where f and S are density and survival of the family, B(v) = π + (1 − π) Φ(−v) is the chance that
 the stock lasts, and π that it is unlimited. Without orders B is 1 and their factor is left out of
 ℓ₂: where every row is known to be censored or seen, that is censored regression.
-The last two kinds occur without orders only: limits of the truth ask nothing of those.
+The last two kinds occur without orders only: limits of the truth ask nothing of those. A truth that
+had to exceed a value to be in the records at all (delayed entry) has − log S there in addition.
 
 `LatentModel` says what the parameters of a candidate model mean, `Problem` joins it with rows, and
 `maximise` climbs by L-BFGS in coordinates whitened by the rows' gradients.
@@ -219,6 +220,8 @@ class Problem:
         How far the upper limit of rows between two lies above their point.
     rate : float or None
         A share sold out that is imposed.
+    entry : ndarray of shape (n_rows,) or None
+        Points that a truth must exceed to be in the records at all (delayed entry).
     """
 
     model: LatentModel
@@ -229,6 +232,7 @@ class Problem:
     weight: Array
     width: Array | None = None
     rate: float | None = None
+    entry: Array | None = None
 
     def take(self, index: NDArray[np.intp]) -> Problem:
         """Keep some rows."""
@@ -240,6 +244,7 @@ class Problem:
             kind=self.kind[index],
             weight=self.weight[index],
             width=None if self.width is None else self.width[index],
+            entry=None if self.entry is None else self.entry[index],
         )
 
     def residual(self, parameters: Array) -> tuple[Array, Array, Array]:
@@ -260,9 +265,16 @@ class Problem:
             value, by_point, by_density, more = row_likelihood(
                 family, shape, orders, u, log_scale, self.kind, self.width
             )
+            if self.entry is not None:  # given that the truth exceeds it
+                began = (self.entry - location) * np.exp(-log_scale)
+                survived = family.log_survival(began, shape)
+                value = value - survived
             if not slopes:
                 return value, []
             local = [-by_point * np.exp(-log_scale), -by_density - u * by_point]
+            if self.entry is not None:
+                hazard = ratio(family.density(began, shape)[0], survived)
+                local = [local[0] - hazard * np.exp(-log_scale), local[1] - hazard * began]
             if family.shape is not None or family.tied:
                 step = 1e-6
                 moved = row_likelihood(

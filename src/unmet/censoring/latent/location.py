@@ -374,7 +374,9 @@ def _grown_on_limits(sample: Rows, seed: int) -> Location | None:
         response = location - scale * slope / curvature
         grown, held_out, _ = grow(features, response, counts, folds, seed, most=200)
         location, scale, bent, problem = normal(held_out[:, None])
-    gain, error = behind(bent, straight, weight)
+        gain, error = behind(bent, straight, weight)
+        if gain <= 0.0:  # no second step makes up for it
+            return None
     # the plane has seen the rows that it is scored on, and is favoured by that
     if gain <= 3.0 * error or gain * weight.size <= WORTH:
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from unmet.censoring.latent.likelihood import (
 )
 from unmet.errors import InvalidInput
 from unmet.rows import Rows
-from unmet.validation import Number, refusal
+from unmet.validation import refusal
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class Observed:
         Whether for every row it is known if it is censored: then orders need no model.
     rate : float or None
         A share sold out that is imposed.
+    entry : ndarray of shape (n_rows,) or None
+        Values that a truth must exceed to be in the records at all (delayed entry).
     """
 
     observation: Array
@@ -75,6 +77,7 @@ class Observed:
     scale_bases: dict[ScaleName, Array] = field(default_factory=dict)
     known: bool = False
     rate: float | None = None
+    entry: Array | None = None
 
     @classmethod
     def of(cls, sample: Rows) -> Observed:
@@ -97,7 +100,8 @@ class Observed:
         if floor is not None:
             kind[at_lowest & (kind != CENSORED)] = FLOOR
         unit, lattice = float(np.std(observed)), find_lattice(observed)
-        return cls(observed, weight, kind, unit, lattice, floor, known=known)
+        entry = sample.entry
+        return cls(observed, weight, kind, unit, lattice, floor, known=known, entry=entry)
 
     @property
     def n_rows(self) -> int:
@@ -124,6 +128,7 @@ class Observed:
             basis=self.basis[index],
             order_basis=None if self.order_basis is None else self.order_basis[index],
             scale_bases={name: each[index] for name, each in self.scale_bases.items()},
+            entry=None if self.entry is None else self.entry[index],
         )
 
     def few(self, enough: int) -> Observed | None:
@@ -148,6 +153,7 @@ class Observed:
             basis=np.empty((0, 1)),
             order_basis=None,
             scale_bases={},
+            entry=None,
         )
 
     def point(self, space: Space) -> Array:
@@ -231,6 +237,7 @@ class Observed:
             self.weight,
             width,
             self.rate,
+            None if self.entry is None else into(model.family.space, self.entry, self.unit),
         )
 
 
@@ -301,35 +308,6 @@ def usable(sample: Rows, notes: list[str]) -> Rows:
             "nothing is then known of the truth but a lower bound."
         )
     return sample
-
-
-class RateRange(NamedTuple):
-    """Sell-out rates that are thought possible."""
-
-    low: float
-    high: float
-
-    @property
-    def imposed(self) -> tuple[float, float]:
-        """The middle, and how far it may be missed: a range more than a number."""
-        return 0.5 * (self.low + self.high), max(0.01, 0.25 * (self.high - self.low))
-
-
-def read_rate(value: Any) -> RateRange | None:
-    """Read a number, or two, in [0, 1)."""
-    if value is None:
-        return None
-    listed = isinstance(value, Iterable) and not isinstance(value, str)
-    ends = list(value) if listed else [value, value]
-    inside = Number(least=0, below=1)
-    try:
-        low, high = (inside("sellout_rate", end) for end in ends)
-    except ValueError:
-        allowed = "a number from 0 to below 1, or a range of two"
-        raise refusal("sellout_rate", allowed, value) from None
-    if low > high:
-        raise refusal("sellout_rate", "a range (low, high) with low <= high", value)
-    return RateRange(low, high)
 
 
 def read_families(value: Any, observed: Observed) -> list[Family]:

@@ -17,7 +17,8 @@ from scipy import sparse
 from unmet.arrays import Array, Features
 from unmet.censoring.latent.likelihood import FLOOR
 from unmet.censoring.latent.location import MAX_COLUMNS, Mask
-from unmet.censoring.latent.observed import Observed, RateRange
+from unmet.censoring.latent.observed import Observed
+from unmet.censoring.latent.sellout import RateRange
 from unmet.costs import Newsvendor
 from unmet.errors import SolverFailure
 from unmet.rows import Rows

@@ -31,6 +31,7 @@ from unmet.censoring.latent.likelihood import (
     whiten,
 )
 from unmet.censoring.latent.observed import Observed
+from unmet.censoring.latent.sellout import RateRange
 
 WORTH = 10.0
 """Units of log-likelihood that make a richer pattern worth its parameters."""
@@ -67,6 +68,9 @@ class FittedCandidate:
         Mean of the rows held out, with their weights.
     behind, standard_error : float
         How much less likely than the best, per held-out row; 0 before candidates are ranked.
+    rate : RateRange or None
+        Sell-out rates by which the truth follows from the observations that the model describes;
+        None where the model describes the truth itself.
     """
 
     model: LatentModel
@@ -79,6 +83,7 @@ class FittedCandidate:
     score: float = np.nan
     behind: float = 0.0
     standard_error: float = 0.0
+    rate: RateRange | None = None
 
     @classmethod
     def of(cls, data: Observed, model: LatentModel, parameters: Array) -> FittedCandidate:
