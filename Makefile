@@ -9,7 +9,7 @@ ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo app reproduce test test-min test-new test-kernels slow archives adapters lint style types quick browser \
-	docs bench fuzz metrics vega build lock licences clean
+	docs results bench fuzz metrics vega build lock licences clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -144,6 +144,13 @@ browser:  ## Debian's chromium, for the tests of the report and of the page
 
 docs: $(VENV)/docs  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# DATA: a folder with sets that are not bundled; QUICK=--quick: about ten minutes of CPU.
+DATA ?= $(UNMET_DATA)
+results: $(VENV)/demo  ## the suite, prices and ages, and every number that README and docs show (long)
+	UNMET_DATA=$(DATA) $(BIN)/python -m benchmarks.suite $(QUICK)
+	$(BIN)/python benchmarks/plain_models.py $(if $(QUICK),--seeds 2)
+	$(BIN)/python -m benchmarks.figures
 
 bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks/README.md)
 	$(BIN)/python benchmarks/linear.py

@@ -14,11 +14,6 @@ from typing import Any
 import numpy as np
 
 Change = Callable[[Any], Any]
-MEMBERS = ("smoothing", "linear", "boosted")
-"""Models whose mean a plan expects."""
-ALONE = ("seasonal", *MEMBERS, "distribution", "neural")
-NOISY = ("flags", "rate", "plan")
-"""Scenarios in which other folds or draws give other decisions."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +24,11 @@ class Switch:
     ----------
     name, part : str
     groups : tuple of str
-        Groups of scenarios that it can touch.
+        Groups of cells that it can touch.
     changes : dict
         From targets to what is done to them.
     lines : int
         Lines of code that it would free, roughly.
-    model : str or tuple of str
-        Instead of changes: what a plan expects by.
     """
 
     name: str
@@ -43,7 +36,6 @@ class Switch:
     groups: tuple[str, ...]
     changes: dict[str, Change] = field(default_factory=dict)
     lines: int = 0
-    model: str | tuple[str, ...] = ()
 
 
 # --- changes --------------------------------------------------------------------------------------
@@ -89,22 +81,6 @@ def best_alone(original: Any) -> Any:
     return lambda members, *given: ([int(np.argmax(scores(members)))], np.ones(1))
 
 
-def columns_without(*names: str) -> Change:
-    """Features of a history without some."""
-
-    def change(original: Any) -> Any:
-        def rows(self: Any, *given: Any) -> Any:
-            features, level = original(self, *given)
-            kept = [place for place, each in enumerate(self.names_) if each not in names]
-            self.names_ = tuple(self.names_[place] for place in kept)
-            self.categories_ = tuple(each for each in self.categories_ if each in self.names_)
-            return np.ascontiguousarray(features[:, kept]), level
-
-        return rows
-
-    return change
-
-
 def equal_rows(original: Any) -> Any:
     def made(self: Any, *given: Any, **words: Any) -> None:
         original(self, *given, **words)
@@ -113,36 +89,14 @@ def equal_rows(original: Any) -> Any:
     return made
 
 
-def nearest_lot(original: Any) -> Any:
-    def lots(self: Any, series: Any, day: Any, decided: Any) -> Any:
-        step = self.lot_[series]
-        size = np.where(step > 0, step, 1.0)
-        whole = np.ceil(np.round(decided / size, 6) - 0.5) * size
-        return np.maximum(np.where(step > 0, whole, decided), 0.0)
-
-    return lots
-
-
-def no_rule(original: Any) -> Any:
-    return lambda sample, *given: (sample, None)
-
-
 def of_ones(original: Any) -> Any:
     return lambda *given: np.ones_like(original(*given))
-
-
-def one_chance(original: Any) -> Any:
-    def chances(number: Any, base: Any) -> Any:
-        return np.full_like(original(number, base), number.sum() / max(base.sum(), 1e-9))
-
-    return chances
 
 
 # --- the tables -----------------------------------------------------------------------------------
 
 KNOWN = ("flags", "rate")
-NOTHING = ("nothing", "family named")
-FALSE_ALARMS = ("wrong family named", "whole numbers")
+NOTHING = ("nothing", "uncensored")
 
 
 def constant(package: str, **values: Any) -> dict[str, Change]:
@@ -150,7 +104,7 @@ def constant(package: str, **values: Any) -> dict[str, Change]:
 
 
 def censoring() -> list[Switch]:
-    """The latent model: flags or a rate known; nothing known; dates; bends."""
+    """The latent model: flags or a rate known, or nothing."""
     tuned = "censoring"
     stack = [
         ("stack (candidate selection instead)", {f"{tuned}:_to_stack": gives([])}, 221),
@@ -163,103 +117,34 @@ def censoring() -> list[Switch]:
             },
             0,
         ),
-        (
-            "all but normal, logistic, lognormal",
-            {f"{tuned}:plain_families": without("root_normal", "gumbel", "weibull")},
-            0,
-        ),
         ("weights of the stack (equal)", {f"{tuned}:weigh": equal_weights}, 26),
         ("mixing (best member alone)", {f"{tuned}:weigh": best_alone}, 26),
         ("ridge", constant(tuned, RIDGES=(1e-6,)), 0),
         ("search of the ridge (10)", constant(tuned, RIDGES=(10.0,)), 0),
-        ("fine search of the ridge (1, 10, 100)", constant(tuned, RIDGES=(1.0, 10.0, 100.0)), 0),
         ("scale that varies, in the stack", {f"{tuned}:_varying_scale": gives(None)}, 22),
     ]
     nothing = [
         ("any smooth distribution (sharper)", {f"{tuned}:sharper": gives(True)}, 0),
         ("order plane", {f"{tuned}:find_order_plane": gives(None)}, 82),
-        (
-            "orders that are sometimes ample (mixture)",
-            {f"{tuned}:read_policies": without("mixture")},
-            0,
-        ),
         ("scale that varies", {f"{tuned}:_scale_pattern": gives("constant")}, 37),
-        (
-            "negative binomial (counts)",
-            {f"{tuned}:read_families": without("negative_binomial")},
-            300,
-        ),
-        (
-            "all families but normal, logistic, lognormal, gamma, counts",
-            {
-                f"{tuned}:read_families": without(
-                    "student", "laplace", "skewed", "gumbel", "weibull"
-                )
-            },
-            60,
-        ),
         (
             "least censoring of those that tie (best)",
             {f"{tuned}:choose": lambda original: lambda ranked, *given, **words: ranked[0]},
             20,
         ),
     ]
-    dates = [("order rule", {f"{tuned}:_with_order_rule": no_rule}, 371)]
-    bends = [
-        ("trees that stand for the features", {f"{tuned}:looks_for_bends": gives(False)}, 188),
-    ]
     found = [Switch(name, "flags or a rate", KNOWN, *rest) for name, *rest in stack]
     found += [Switch(name, "nothing known", NOTHING, *rest) for name, *rest in nothing]
-    found += [
-        Switch(f"{name}, false alarms", "false alarms", FALSE_ALARMS, *rest)
-        for name, *rest in nothing[:1]
-    ]
-    found += [Switch(name, "dates known", ("dates",), *rest) for name, *rest in dates]
-    found += [Switch(name, "demand that bends", ("bends",), *rest) for name, *rest in bends]
     return found
 
 
 def planning() -> list[Switch]:
     """Plans of orders, and a shop that lives by them."""
-    groups = ("members, flags", "members, nothing")
-    found = [
-        Switch(
-            f"member: {name}",
-            "members of the mean",
-            groups,
-            model=tuple(each for each in MEMBERS if each != name),
-        )
-        for name in MEMBERS
-    ]
-    found += [
-        Switch(f"all members but {name}", "members of the mean", groups, model=name)
-        for name in ALONE
-    ]
-    training, history = "planning:TrainingSet", "planning:History.rows"
+    training = "planning:TrainingSet"
     plan = [
         ("imputation of sold-out days", {f"{training}._draw": gives(None)}, 37),
         ("weights by level", {f"{training}.__init__": equal_rows}, 0),
         ("shrinkage to similar series (DRAWN 0)", constant("planning", DRAWN=1e-6), 0),
-        ("lots the cheaper way (nearest)", {"planning:OrderPlan._in_lots": nearest_lot}, 25),
-        (
-            "features: rolling quantiles",
-            {history: columns_without("quantile 0.5", "quantile 0.75", "quantile 0.9")},
-            16,
-        ),
-        (
-            "features: zeros, age, days seen, sold out, level",
-            {history: columns_without("zeros", "age", "days seen", "sold out", "level")},
-            0,
-        ),
-        (
-            "features: earlier years",
-            {
-                history: columns_without(
-                    "a year ago", "years ago", "years ago of similar", "years ago of all"
-                )
-            },
-            28,
-        ),
     ]
     shop = [
         ("imputation of sold-out days", {f"{training}._draw": gives(None)}, 37),
@@ -267,22 +152,11 @@ def planning() -> list[Switch]:
         ("spread: growth over the horizon", {"inventory:_growth": of_ones}, 10),
         ("spread: dependence of periods", {"inventory:_dependence": gives((0.0, 0.0))}, 30),
     ]
-    found += [Switch(name, "plan", ("plan",), *rest) for name, *rest in plan]
+    found = [Switch(name, "plan", ("plan",), *rest) for name, *rest in plan]
     found += [Switch(f"shop: {name}", "shop", ("shop",), *rest) for name, *rest in shop]
     return found
 
 
-def hours() -> list[Switch]:
-    """Hours of sales."""
-    package = "censoring.hours"
-    table = [
-        ("hours: five steps of EM (2)", constant(package, _STEPS=2), 0),
-        ("hours: chance by what was sold so far", {f"{package}:_chances": one_chance}, 17),
-        ("levels: effect of the day on groups", {f"{package}:group_effect": of_ones}, 3),
-    ]
-    return [Switch(name, "hours", ("hours",), *rest) for name, *rest in table]
-
-
 def switches() -> list[Switch]:
     """All of them."""
-    return [*censoring(), *planning(), *hours()]
+    return [*censoring(), *planning()]

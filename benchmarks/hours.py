@@ -28,7 +28,6 @@ import polars as pl
 
 from unmet.censoring.hours import HourlySales, detect_stockouts, read_hourly, recover
 from unmet.costs import Newsvendor
-from unmet.data import load_yaz
 from unmet.evaluation import censored_cost
 from unmet.planning import OrderPlan, Schema
 
@@ -386,57 +385,6 @@ def nothing_hidden(reading: Any) -> list[str]:
             f"| {phi:.1f} × Poisson | ± {1 / np.sqrt(noise):.0%} | {called:.1%} | "
             f"{found.probability.mean():.3f} | {found.demand.sum() / found.sold.sum():.3f} |"
         )
-    return [*lines, "", *restaurant()]
-
-
-def restaurant() -> list[str]:
-    """Real demand of a restaurant, spread over hours by chance, all of it met: does it do harm?"""
-    table = load_yaz()
-    dishes = table.columns[-7:]
-    demand = table.select(dishes).to_numpy().T.astype(float)
-    draw = np.random.default_rng(2)
-    shape = np.array([1, 2, 4, 5, 3, 1, 1, 2, 4, 6, 5, 3], dtype=float)
-    lines = ["Seven dishes of the bundled restaurant, all demand met, orders for five weeks:", ""]
-    lines += [
-        "| hours vary | p > 0.5 | demand / sales | cost with the clock / without, "
-        + (", ".join(map(str, LEVELS)) + " |"),
-        "|---|---|---|---|",
-    ]
-    for sure in (1e4, 40.0, 10.0):
-        hours = np.zeros((*demand.shape, 24))
-        share = draw.dirichlet(sure * shape / shape.sum(), demand.shape)
-        hours[:, :, 10:22] = draw.multinomial(demand.astype(int), share)
-        names = pl.DataFrame({"dish": dishes})
-        first = table["date"][0]
-        held = HourlySales.from_arrays(hours, first, keys=names)
-        reading = detect_stockouts(held)
-        called = (reading.probability > 0.5).mean()
-        ratios = []
-        for level in LEVELS:
-            sums = {"with": 0.0, "without": 0.0}
-            for known in range(demand.shape[1] - 35, demand.shape[1], 7):
-                past = replace(held, sales=hours[:, :known])
-                rows = names[np.repeat(np.arange(len(dishes)), known)].hstack(
-                    pl.DataFrame(
-                        {
-                            "date": pl.Series(np.tile(past.dates, len(dishes))).cast(pl.Date),
-                            "sales": demand[:, :known].ravel(),
-                        }
-                    )
-                )
-                for name, given in (("with", {"hours": detect_stockouts(past)}), ("without", {})):
-                    plan = OrderPlan(horizon=7, cost=Newsvendor.at_level(level), model="linear")
-                    order = plan.fit(rows, **given).orders()["order"].to_numpy()
-                    series, day, _ = plan.targets_
-                    own = [dishes.index(each) for each in plan.panel_.keys["dish"]]
-                    asked = demand[np.array(own)[series], day]
-                    sums[name] += float(Newsvendor.at_level(level).cost(order, asked).sum())
-            ratios.append(sums["with"] / sums["without"])
-        told = ", ".join(f"{each:.3f}" for each in ratios)
-        lines.append(
-            f"| Dirichlet {sure:g} | {called:.1%} | "
-            f"{reading.demand.sum() / reading.sold.sum():.3f} | {told} |"
-        )
     return [*lines, ""]
 
 
@@ -464,14 +412,12 @@ def main() -> None:
     if "detection" in parts:
         found, reading = detection(hours)
         lines += [*found, *nothing_hidden(reading)]
-    if "restaurant" in parts:
-        lines += restaurant()
     if "decisions" in parts:
         lines += decisions(hours, keys, asked.series)
     text = "\n".join(lines)
     print(text)
     if not asked.only:
-        (RESULTS / "clock.md").write_text(text + "\n")
+        (RESULTS / "hours.md").write_text(text + "\n")
 
 
 if __name__ == "__main__":

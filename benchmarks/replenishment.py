@@ -40,13 +40,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import polars as pl
-from closed_loop import real
 from policies import BaseStock
-from scenarios import shop_demand
 from scipy.special import ndtri
 from scipy.stats import poisson
+from shop_demand import shop_demand
 from weekly import demand as bakery_weeks
 
+from unmet.data import load_yaz
 from unmet.inventory import (
     DemandDistribution,
     StockState,
@@ -372,7 +372,9 @@ def demand_sets(folder: Path | None) -> Iterator[tuple[str, np.ndarray, str, lis
     """Name, demand, period, how many periods before the end to order, and what is known."""
     yield "bakery", bakery_weeks(1.0), "week", [6, 14, 22, 30, 38], {}
     yield "bakery, thinned", bakery_weeks(0.02), "week", [6, 16, 28], {}
-    yield "restaurant", real("restaurant")[0], "day", list(range(6, 306, 30)), {}
+    dishes = load_yaz().sort("date").filter(pl.col("date") >= datetime.date(2013, 10, 7))
+    served = dishes.select("calamari", "fish", "shrimp", "chicken", "koefte", "lamb", "steak")
+    yield "restaurant", served.to_numpy().T.astype(float), "day", list(range(6, 306, 30)), {}
     for kind in ("negative binomial+weekday+trend", "gamma+season", "intermittent"):
         yield f"shop: {kind}", *shop_of(kind)
     if folder is None:

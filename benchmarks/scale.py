@@ -22,7 +22,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from models_stopwatch import Stopwatch, peak_memory
+from stopwatch import Stopwatch, peak_memory
 
 HERE = Path(__file__).resolve().parent
 FILE_ROWS = 100_000

@@ -15,21 +15,20 @@ from __future__ import annotations
 
 import datetime
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from closed_loop import FittedModel
 
 from unmet.data import load_bakery
-from unmet.inventory import StockState, SupplyRules, order_up_to
+from unmet.inventory import StockState, SupplyRules, order_up_to, replenish
 from unmet.planning.candidates import DemandForecast
 from unmet.simulate.shop import run_shop
+from unmet.tables.panel import Panel
 
 HERE = Path(__file__).parent
 FIRST = datetime.date(2016, 1, 4)
-WEEKS, LEAD, RUNS = 8, 2, 3
+WEEKS, LEAD, RUNS, WINDOW = 8, 2, 3, 168
 RULES = SupplyRules(LEAD, holding=0.2, shortage=1.0, lot=1.0)
 LABELS = {
     "season": "seasonal mean of 13 weeks, up to 4 weeks of it",
@@ -72,30 +71,31 @@ class PastSums:
         return np.maximum(np.quantile(sums, 1 / 1.2, axis=1) - state.position, 0.0)
 
 
-class Weekly(FittedModel):
-    """`unmet` on weeks, seasons included."""
+class Weekly:
+    """`unmet` on weeks, seasons included: a model of expected demand, then the newsvendor step."""
 
     def __init__(self, levels=False, today=False):
-        super().__init__(RULES, sees="sales")
         self.levels, self.today = levels, today
 
     def panel(self, seen):
         """Take today's stock, where asked to, as a planner's table has it: in the last rows."""
-        found = super().panel(seen)
-        if not self.today:
-            return found
-        flags = np.full(found.observed.shape, np.nan)
-        flags[:, -1] = np.nan_to_num(seen.sold_out[:, -1])  # the history before the run is demand
-        return replace(found, hidden=flags)
+        start = max(seen.n_periods - WINDOW, 0) // 7 * 7
+        sales, flags = seen.sales[:, start:], None
+        if self.today:
+            flags = np.full(sales.shape, np.nan)
+            flags[:, -1] = np.nan_to_num(seen.sold_out[:, -1])  # before the run it is demand
+        first = seen.first_day + datetime.timedelta(days=start * seen.step)
+        return Panel(sales, flags, first, "week")
 
     def learn(self, seen):
         self.model = DemandForecast(LEAD + 1, seasons=True, n_jobs=1).fit(self.panel(seen))
 
     def order(self, seen, state):
-        if not self.levels:
-            return super().order(seen, state)
         expected = self.model.expected(self.panel(seen))
-        paths = self.model.distribution_.draw(expected, 400, seed=seen.seed)
+        n_paths = 400 if self.levels else 200
+        paths = self.model.distribution_.draw(expected, n_paths, seed=seen.seed)
+        if not self.levels:
+            return replenish(paths, RULES, state).order
         return np.maximum(order_up_to(paths, RULES).order_up_to - state.position, 0.0)
 
 

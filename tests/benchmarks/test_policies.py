@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from benchmarks.policies import MeanPlusSafety, Oracle, SalesQuantile, Tobit
-from benchmarks.scenarios import shop_demand
+from benchmarks.shop_demand import shop_demand
 from unmet.inventory import StockState, SupplyRules
 from unmet.simulate import run_shop
 from unmet.simulate.shop import Seen

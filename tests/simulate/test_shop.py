@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import poisson
 
 from benchmarks.policies import BaseStock, MeanPlusSafety, Oracle, SalesQuantile, Tobit
-from benchmarks.scenarios import shop_demand
+from benchmarks.shop_demand import shop_demand
 from unmet.errors import InvalidInput
 from unmet.inventory import StockState, SupplyRules
 from unmet.simulate import run_shop

@@ -1,16 +1,10 @@
-"""What every measuring process of `models.py` shares; needs nothing but the standard library.
-
-A process is given a request (a JSON file), and writes its answer beside it. Peers live in
-environments of their own, where neither this project nor its other packages are installed.
-"""
+"""Seconds and memory of a process."""
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,11 +47,3 @@ def peak_memory() -> int:
                 return 1024 * int(line.split()[1])
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def serve(measure: Callable[[dict], dict]) -> None:
-    """Read the request named on the command line, measure, and write the answer."""
-    request = json.loads(Path(sys.argv[1]).read_text())
-    answer = measure(request)
-    answer["memory"] = peak_memory()
-    Path(request["answer"]).write_text(json.dumps(answer))
