@@ -497,7 +497,9 @@ class RowDistribution:
         points = np.stack([each[:, 0].min(axis=0), *middle, each[:, -1].max(axis=0)])
         ranks = np.stack([self.rank(point) for point in points])
         rows = zip(levels.T, ranks.T, points.T, strict=True)
-        return np.stack([np.interp(*row) for row in rows], axis=1)
+        found = np.stack([np.interp(*row) for row in rows], axis=1)
+        tail = self._middle(each - self._starts[:, None])
+        return np.where(levels > self._reach, self._base + tail, found)
 
     def _mixed(self, level: Numbers) -> Array:
         """Quantile of the mixture, between those of its members; beyond reach by their median."""
