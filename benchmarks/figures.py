@@ -96,8 +96,11 @@ def verdict(hidden: str, word: str) -> str:
 
 def size() -> str:
     """How many series were measured."""
-    few = suite().results["setting"]["quick"]
-    return "quick form: two or three series or weeks a scenario" if few else "full form"
+    few = {name.split()[0] for name, each in suite().results["scenarios"].items() if each["quick"]}
+    forms = [form for form in ("plan", "shop") if form in few]
+    if few - {"plan", "shop"}:
+        return "quick form: two or three series or weeks a scenario"
+    return f"full form; {' and '.join(f'{form}s' for form in forms)} quick" if few else "full form"
 
 
 def lost() -> str:

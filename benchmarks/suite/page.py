@@ -214,8 +214,9 @@ def losses(results: Results) -> list[str]:
 
 def write(results: dict[str, Any], path: Path) -> None:
     found, setting = Results(results), results["setting"]
-    size = "quick form, few series" if setting["quick"] else "full form"
-    packages = ", ".join(f"{key} {each}" for key, each in setting.items() if key != "quick")
+    few = [name for name, each in results["scenarios"].items() if each["quick"]]
+    size = f"quick form, few series, of {', '.join(few)}" if few else "full form"
+    packages = ", ".join(f"{key} {each}" for key, each in setting.items())
     lines = [
         "# One benchmark of decisions from censored demand",
         "",

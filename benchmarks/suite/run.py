@@ -145,9 +145,11 @@ def describe(scenario: Scenario, quick: bool) -> dict[str, Any]:
     units = scenario.units(quick)
     if scenario.form == "shop":
         (shop,) = units
-        return {"units": len(shop.names), "rows": shop.n_before, "weight": [1] * len(shop.names)}
+        names = [1] * len(shop.names)
+        return {"quick": quick, "units": len(names), "rows": shop.n_before, "weight": names}
     rate = float(np.mean([np.mean(each.censored) for each in units]))
     return {
+        "quick": quick,
         "units": len(units),
         "rows": int(np.median([each.sales.size for each in units])),
         "sold_out": round(rate, 3),
@@ -228,14 +230,16 @@ def main() -> None:
         parser.error(f"--known must be of {', '.join(KNOWN)}, got {', '.join(sorted(unknown))}")
     results: dict[str, Any] = {"setting": {}, "scenarios": {}, "cells": {}}
     if chosen.output.exists():
-        before = json.loads(chosen.output.read_text(encoding="utf-8"))
-        if before["setting"]["quick"] == chosen.quick:
-            results = before
-        else:
-            console.print("The results that are there have another size: all is measured anew.")
-    results["setting"] |= {"quick": chosen.quick} | setting()
+        results = json.loads(chosen.output.read_text(encoding="utf-8"))
+    results["setting"] |= setting()
+    wanted = cells(chosen.sets, chosen.methods, chosen.known, chosen.quick)
+    for name in {str(cell.scenario) for cell in wanted}:
+        if results["scenarios"].get(name, {}).get("quick", chosen.quick) != chosen.quick:
+            console.print(f"{name}: the results that are there have another size, and go.")
+            kept = results["cells"].items()
+            results["cells"] = {k: v for k, v in kept if not k.startswith(f"{name} | ")}
     asked, left_out = [], set()
-    for cell in cells(chosen.sets, chosen.methods, chosen.known, chosen.quick):
+    for cell in wanted:
         missing = METHODS[cell.scenario.form][cell.method].missing()
         if cell.scenario.name in DATASETS:
             missing = missing or DATASETS[cell.scenario.name].missing()

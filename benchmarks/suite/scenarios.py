@@ -68,7 +68,7 @@ WARM_UP, DAYS, SHARE_TRAIN = 28, 1000, 0.75
 FAMILIES = ("normal", "gamma", "lognormal", "negative_binomial", "student")
 HORIZON, HISTORY, SHOP_LEVEL = 7, 365, 0.9
 ROW_SERIES, ROW_GROUPS, PANEL_SERIES, ORIGINS, WEEKS = (
-    {True: quick, False: full} for quick, full in ((3, 24), (3, 40), (20, 240), (2, 6), (8, 20))
+    {True: quick, False: full} for quick, full in ((3, 12), (3, 12), (20, 240), (2, 6), (8, 20))
 )
 """Sizes of the quick and of the full form."""
 
