@@ -10,11 +10,11 @@ from sales_table import sales_table
 import unmet
 from unmet import DistributionDecision, LatentBand, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput
-from unmet.evaluation import censored_cost
-from unmet.evaluation.backtest import ModelChoice
+from unmet.evaluation.backtest import ModelChoice, score_decisions
 from unmet.planning.decision_models import HeldOut, candidates
 from unmet.planning.plan_options import plan_from_options
 from unmet.report import report_data
+from unmet.rows import Rows
 
 BASE = {"observed": "sales", "features": ["price", "kind"], "underage": 3, "overage": 1}
 
@@ -75,8 +75,33 @@ def test_the_score_is_that_of_models_fitted_to_the_earlier_part(wide, chosen):
         model = kind(cost, LatentBand(random_state=0))
         model.fit(X[past], s[past], censored=out[past], time=np.arange(600))
         decided[name] = model.decide(X[coming], step=None)
-    expected = censored_cost(cost, decided, s[coming], out[coming]).cost
+    rule = LatentBand(random_state=0)
+    rule.fit(cost, X[past], s[past], censored=out[past], time=np.arange(600))
+    held = Rows(X[coming], s[coming], cost, censored=out[coming].astype(float))
+    expected = score_decisions(cost, decided, held, rule.model_).cost
     assert choice.cost == pytest.approx(expected, rel=1e-6)
+
+
+def test_scores_are_right_if_the_model_or_the_weights_are():
+    """Truth known: wrong weights (orders follow demand) or a wrong model alone mislead neither."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 1))
+    demand = 50 + 8 * X[:, 0] + 8 * rng.normal(size=4000)
+    order = 54 + 8 * X[:, 0] + 6 * rng.normal(size=4000)
+    sales, out = np.minimum(demand, order), (demand > order).astype(float)
+    cost = Newsvendor(4, 1)
+    learned = slice(0, 2000)
+    right = LatentBand(random_state=0).fit(cost, X[learned], sales[learned], censored=out[learned])
+    wrong = LatentBand(random_state=0).fit(
+        cost, X[learned], 0.9 * sales[learned], censored=0 * out[learned]
+    )
+    held = Rows(X[2000:], sales[2000:], cost, censored=out[2000:])
+    decided = {"low": 50 + 8 * X[2000:, 0], "high": 56.7 + 8 * X[2000:, 0]}
+    true = {name: cost.cost(each, demand[2000:]).mean() for name, each in decided.items()}
+    for model in (right.model_, wrong.model_):
+        found = score_decisions(cost, decided, held, model)
+        more, error = found.difference("low", "high")
+        assert abs(more - (true["low"] - true["high"])) < 3 * error
 
 
 def test_what_cannot_be_told_apart_goes_to_the_distribution(table):

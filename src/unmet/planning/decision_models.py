@@ -422,14 +422,16 @@ class HeldOut:
                 decided[name] = estimator.decide(asked, None, 0, None, None)
             except MissingPackage as absent:
                 left_out.append(f"{LABELS[name].capitalize()} took no part: {absent}")
-        found, adjusted = score_decisions(
-            cost.with_rows(**given_costs(coming)),
-            decided,
-            coming.observed,
-            self.flags,
+        evaluated = cost.with_rows(**given_costs(coming))
+        known = Rows.of(
+            evaluated,
+            X_coming,
+            *(coming.observed, coming.weight, self.flags),
+            time=coming.time,
             series=coming.series,
-            sample_weight=coming.weight,
+            at_least=1,
         )
+        found = score_decisions(evaluated, decided, known, self.rule.model_, seed=plan.random_state)
         where = "a quarter of the rows" if coming.time is None else "the last quarter of the days"
         return choose_model(
             found.cost,
@@ -437,7 +439,7 @@ class HeldOut:
             f"on {where}, which it had not seen",
             model=found.cheapest("distribution"),
             n_rows=found.n_known,
-            censoring_adjusted=adjusted,
+            censoring_adjusted=bool((self.flags == 1.0).any()),
             left_out=tuple(left_out),
         )
 
