@@ -84,8 +84,9 @@ class Known:
     _kept: dict[Any, Any] = field(default_factory=dict)
 
     def told(self, known: str) -> Self:
-        share = float(np.mean(self.censored))
-        rate = np.clip(share + OFFSETS[known], 0.02, 0.95) if known in OFFSETS else None
+        rate = None
+        if known in OFFSETS:
+            rate = np.clip(float(np.mean(self.censored)) + OFFSETS[known], 0.02, 0.95)
         return replace(
             self,
             censored=self.censored if known == "flags" else None,
