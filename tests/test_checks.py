@@ -7,7 +7,6 @@ import pytest
 
 from unmet.errors import InvalidInput
 from unmet.validation import (
-    Each,
     Instance,
     Jobs,
     Maybe,
@@ -31,8 +30,6 @@ ALLOWED = [
     (Instance(dict, "a mapping"), {}, {}),
     (Maybe(WholeNumber(1)), None, None),
     (Maybe(WholeNumber(1)), 7, 7),
-    (Each(WholeNumber(1)), [1, 2], (1, 2)),
-    (Each(Number(above=0)), np.array([1.5]), (1.5,)),
     (Seed(), 5, 5),
     (Jobs(), -1, -1),
     (Jobs(), None, None),
@@ -59,9 +56,6 @@ REFUSED = [
     (TrueOrFalse(), 1, "True or False, got 1."),
     (Instance(dict, "a mapping"), 3, "a mapping, got 3."),
     (Maybe(WholeNumber(1)), 0, "a whole number of at least 1 or None, got 0."),
-    (Each(WholeNumber(1), "whole numbers"), [], "whole numbers, got []."),
-    (Each(WholeNumber(1), "whole numbers"), "12", "whole numbers, got '12'."),
-    (Each(WholeNumber(1), "whole numbers"), np.array(3), "whole numbers, got array(3)."),
     (Seed(), -1, "a whole number of at least 0, a RandomState or None, got -1."),
     (Seed(), True, "a whole number of at least 0, a RandomState or None, got True."),
     (Seed(), "x", "a whole number of at least 0, a RandomState or None, got 'x'."),

@@ -21,7 +21,7 @@ Numbers that may differ by row are read by `unmet.arrays`, tables and columns by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any
@@ -214,22 +214,6 @@ class Maybe(Constraint):
 
     def _read(self, name: str, value: Any) -> Any:
         return None if value is None else self.inner._read(name, value)
-
-
-class Each(Constraint):
-    """A sequence, not empty, whose entries meet another constraint; read as a tuple."""
-
-    def __init__(self, inner: Constraint, described: str = "a sequence") -> None:
-        self.inner, self.described = inner, described
-
-    def __str__(self) -> str:
-        return self.described
-
-    def _read(self, name: str, value: Any) -> tuple[Any, ...]:
-        listed = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
-        if not listed or np.ndim(value) == 0 or len(value) == 0:
-            raise _NotAllowed
-        return tuple(self.inner(f"{name}[{place}]", each) for place, each in enumerate(value))
 
 
 class Seed(Constraint):

@@ -8,7 +8,6 @@ from scipy import optimize, stats
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import unmet
 from unmet import (
     AgeReplacement,
     DistributionDecision,
@@ -170,51 +169,6 @@ def test_lots_are_weighed_by_the_distribution_not_by_sales(shop):
 def test_wrong_parameters_are_named(model, error, words, shop):
     with pytest.raises(error, match=words):
         model.fit(shop[0][:50], shop[3][:50])
-
-
-def test_a_distribution_that_is_wrong_is_calibrated_where_flags_are_known(shop):
-    X = shop[0]
-    generator = np.random.default_rng(9)
-    demand = 60 + X @ [40.0, -15.0] + generator.exponential(11, size=3000)  # no normal distribution
-    stock = demand.mean() + X @ [30.0, -10.0] + generator.normal(scale=15, size=3000)
-    sales, cost = np.minimum(demand, stock), Newsvendor.at_level(0.6)
-    left, held = slice(0, 2000), slice(2000, None)
-    plainly, moved = (
-        DistributionDecision(cost, plain(), calibrate=calibrate).fit(
-            X[left], sales[left], censored=(demand > stock)[left]
-        )
-        for calibrate in (False, True)
-    )
-    assert plainly.levels_ is None
-    found = moved.levels_.correction(0.6)
-    assert found.applied
-    gaps = [abs((demand <= m.predict(X))[held].mean() - 0.6) for m in (plainly, moved)]
-    assert gaps[1] < 0.03 < gaps[0]
-    asked = moved.levels_.asked(0.6)
-    assert moved.predict(X[:5]) == pytest.approx(plainly.band_rule_.quantile(X[:5], float(asked)))
-
-
-def test_a_distribution_that_is_right_hardly_moves_and_one_without_flags_not_at_all(
-    shop, fitted, tmp_path
-):
-    X, _, stock, sales = shop
-    careful = DistributionDecision(COST, plain(), calibrate=True).fit(X, sales, stock=stock)
-    assert careful.levels_ is not None
-    moved = careful.predict(X, underage=1) - fitted.predict(X, underage=1)
-    assert 0 < np.abs(moved).max() < 1.5  # of a deviation of 11
-    blind = DistributionDecision(COST, plain(), calibrate=True).fit(X[:300], sales[:300])
-    assert blind.levels_ is None
-    loaded = unmet.load(careful.save(tmp_path / "careful.unmet"))
-    assert loaded.predict(X).tobytes() == careful.predict(X).tobytes()
-    assert loaded.levels_.correction(0.6) == careful.levels_.correction(0.6)
-
-
-def test_calibration_needs_a_level(shop):
-    X, _, stock, sales = shop
-    with pytest.raises(Unsupported, match="calibrate=True and the cost SquaredError"):
-        DistributionDecision(SquaredError(), plain(), calibrate=True).fit(X, sales, stock=stock)
-    with pytest.raises(InvalidInput, match="calibrate must be"):
-        DistributionDecision(COST, plain(), calibrate="yes").fit(X, sales, stock=stock)
 
 
 def _by_folds(estimator):

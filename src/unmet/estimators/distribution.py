@@ -15,10 +15,9 @@ from unmet.censoring.rule import BandRule
 from unmet.costs import AgeReplacement, Cost, PiecewiseLinearCost
 from unmet.errors import Unsupported
 from unmet.estimators.base import ChosenBand, DecisionModel, one_blas_thread, read_cost
-from unmet.estimators.levels import ConformalLevels, held_out_levels
 from unmet.estimators.lots import ShiftCost, to_lots
 from unmet.rows import Rows, read_features
-from unmet.validation import OneOf, TrueOrFalse, refusal
+from unmet.validation import OneOf, refusal
 
 DistributionName: TypeAlias = Literal["linear", "boosted"]
 
@@ -44,19 +43,11 @@ class DistributionDecision(DecisionModel):
     distribution : {"linear", "boosted"}, default="linear"
         What location and scale of the distribution depend on: features as they are, or boosted
         trees where these explain rows held out better (``LatentBand(location="trees")``).
-    calibrate : bool, default=False
-        Where flags (or stock) are known: hold rows out in turn, and ask the distribution at the
-        level at which the right share of their truths lies below (`unmet.estimators.levels`,
-        with the guarantee stated there). For a service level that must be reached; four more fits,
-        and a little noise where the distribution was right. Does nothing where nobody knows which
-        rows are censored, or where too few are seen.
     random_state : int, RandomState or None, default=None
         Seed of the rule where `band` is its short name.
 
     Attributes
     ----------
-    levels_ : ConformalLevels or None
-        With `calibrate`: ``levels_.correction(level)`` says what held-out rows showed.
     band_rule_ : BandRule
         The fitted rule; ``band_rule_.quantile(X, level)`` is any quantile of the distribution.
     diagnosis_ : Diagnosis
@@ -104,29 +95,20 @@ class DistributionDecision(DecisionModel):
         band: BandRule | str | None = "latent",
         *,
         distribution: DistributionName = "linear",
-        calibrate: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.cost = cost
         self.band = band
         self.distribution = distribution
-        self.calibrate = calibrate
         self.random_state = random_state
 
     def _fit(self, X: Any, y: Any, costs: dict[str, Any], known: tuple[Any, ...]) -> Self:
         rule = self._read_rule()
         given, _ = self._read(X, y, costs, known)
-        calibrate = TrueOrFalse()("calibrate", self.calibrate)
-        if calibrate and not isinstance(given.cost, PiecewiseLinearCost):
-            raise Unsupported(
-                f"calibrate=True and the cost {type(given.cost).__name__} do not fit together, "
-                "because it has no level that could be reached: use a cost of two slopes."
-            )
         with one_blas_thread():
             # no estimator: it is the distribution itself that says whether it bends
             fitted = clone(rule).fit_rows(given, given.cost)
-            levels = held_out_levels(rule, given.counted()) if calibrate else None
-        return self._keep(X, given, (None, fitted, fitted.diagnosis_), costs, levels)
+        return self._keep(X, given, (None, fitted, fitted.diagnosis_), costs)
 
     def fit_rule(
         self,
@@ -157,7 +139,7 @@ class DistributionDecision(DecisionModel):
         given = Rows.read(cost, X, y, sample_weight, at_least=2)
         with one_blas_thread():
             found = rule.diagnosis_for(average_cost(cost, given.weight))
-        return self._keep(X, given, (None, rule, found), costs, None)
+        return self._keep(X, given, (None, rule, found), costs)
 
     def predict(
         self, X: Any, *, underage: ArrayLike | None = None, overage: ArrayLike | None = None
@@ -179,7 +161,7 @@ class DistributionDecision(DecisionModel):
         self._check_names(X)
         cost = self._average_cost.with_rows(underage=underage, overage=overage)
         common_rows({"X": np.empty(features.shape[0]), **cost.parameters()})
-        return _best(self.band_rule_, features, cost, self.levels_)
+        return _best(self.band_rule_, features, cost)
 
     def decide(
         self,
@@ -212,20 +194,13 @@ class DistributionDecision(DecisionModel):
         decision = self.predict(X, underage=underage, overage=overage)
         return to_lots(decision, self._shift_cost, step, lower, upper, minimum)
 
-    def _keep(
-        self,
-        X: Any,
-        given: Rows,
-        chosen: ChosenBand,
-        costs: dict[str, Any],
-        levels: ConformalLevels | None,
-    ) -> Self:
+    def _keep(self, X: Any, given: Rows, chosen: ChosenBand, costs: dict[str, Any]) -> Self:
         """Set the fitted attributes."""
         rows = given.counted()
         with one_blas_thread():
-            drawn = _draw(chosen[1], rows, levels)
+            drawn = _draw(chosen[1], rows)
         self._learn_names(X)
-        self.levels_, self._average_cost = levels, average_cost(rows.cost, rows.weight)
+        self._average_cost = average_cost(rows.cost, rows.weight)
         self._keep_choice(given.cost, chosen, costs, drawn)
         return self
 
@@ -256,24 +231,19 @@ class DistributionDecision(DecisionModel):
         return bent
 
 
-def _best(rule: Any, features: Features, cost: Cost, levels: ConformalLevels | None) -> Array:
+def _best(rule: Any, features: Features, cost: Cost) -> Array:
     """Decisions of least expected cost under the distribution that a rule has learned."""
-    level = cost.level if isinstance(cost, PiecewiseLinearCost) else None
-    if level is not None and levels is not None:
-        asked = levels.asked(level)
-        if not np.array_equal(asked, level):
-            return np.asarray(rule.quantile(features, asked))
     if callable(getattr(rule, "decision", None)):
         return np.asarray(rule.decision(features, cost))
-    if level is not None:
-        return np.asarray(rule.quantile(features, level))
+    if isinstance(cost, PiecewiseLinearCost):
+        return np.asarray(rule.quantile(features, cost.level))
     raise Unsupported(
         f"The cost {type(cost).__name__} has no level whose quantile would be best, which is all "
         f"that {type(rule).__name__} can say: use LatentBand()."
     )
 
 
-def _draw(rule: Any, rows: Rows, levels: ConformalLevels | None) -> ShiftCost:
+def _draw(rule: Any, rows: Rows) -> ShiftCost:
     """Evaluate shifts of the decisions on one value of the truth of each row, sampled.
 
     Not on the observations: those of censored rows are too low, and would speak for smaller lots.
@@ -286,7 +256,7 @@ def _draw(rule: Any, rows: Rows, levels: ConformalLevels | None) -> ShiftCost:
     some = rows.take(index)
     drawn = (generator.permutation(index.size) + 0.5) / index.size
     truth = np.asarray(rule.quantile(some.features, drawn))
-    decision, evaluated = _best(rule, some.features, some.cost, levels), some.cost
+    decision, evaluated = _best(rule, some.features, some.cost), some.cost
     if isinstance(evaluated, AgeReplacement) and evaluated.rate is None:
         # what a shift costs is known at a rate: that of these decisions
         evaluated = evaluated.at_rate(evaluated.rate_of(decision, truth, sample_weight=some.weight))

@@ -228,9 +228,8 @@ class DecisionExplainer(BaseEstimator):
             return self.middle_.predict(X)
         if not isinstance(model, DistributionDecision):
             return usual
-        asked = 0.5 if model.levels_ is None else float(model.levels_.asked(0.5))
         rule: Any = model.band_rule_  # which can say quantiles of the truth
-        return np.asarray(rule.quantile(X, asked))
+        return np.asarray(rule.quantile(X, 0.5))
 
     def _contributions(self, model: DecisionModel, X: Any) -> Array:
         if isinstance(model, BoostedDecision):

@@ -68,7 +68,6 @@ _CLASSES: Mapping[str, str] = {
     "censoring.latent.selection": "FittedCandidate",
     "estimators.linear": "LinearDecision",
     "estimators.distribution": "DistributionDecision",
-    "estimators.levels": "ConformalLevels",
     "estimators.lots": "GroupShiftCost ShiftCost",
     "estimators.neural": "NeuralDecision",
     "estimators.boosted": "BoostedDecision Columns",
