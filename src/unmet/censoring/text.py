@@ -510,11 +510,7 @@ def followed(found: Diagnosis, problem: str) -> str:
     if found.identified != "no" or found.share_is_seen or found.share_given is not None:
         return ""
     if found.share_assumed is not None:
-        high = percent(found.share_assumed[1])
-        return (
-            f"{decisions} assume that up to {high} of the rows {PROBLEMS[problem].hide}; "
-            "say sellout_rate=0 if none do."
-        )
+        return f"{decisions} {_assumed(found, PROBLEMS[problem])}."
     told = found.ambiguity
     if told is not None and told.followed != "least_censoring":
         aim = {"minimax_regret": "regret", "expected_cost": "expected cost"}[told.followed]
@@ -523,6 +519,13 @@ def followed(found: Diagnosis, problem: str) -> str:
         return f"{PROBLEMS[problem].ignoring.removeprefix('if ').capitalize()}."
     least = percent(found.share_censored)
     return f"{decisions} follow the least share that fits, {least}."
+
+
+def _assumed(found: Diagnosis, labels: Labels) -> str:
+    """Say what decisions assume where the data cannot tell, and what would change that."""
+    assert found.share_assumed is not None
+    high = percent(found.share_assumed[1])
+    return f"assume that up to {high} of the rows {labels.hide}; say sellout_rate=0 if none do"
 
 
 def _how_sure(found: Diagnosis, labels: Labels, formula: str) -> str:
@@ -566,6 +569,8 @@ def _decisions(found: Diagnosis, labels: Labels) -> str:
         if found.share_range is not None and found.share_range[1] > MAX_SOLD_OUT:
             most = f"if at most {percent(MAX_SOLD_OUT)} of the rows {labels.hide}"
             said += f" {most}; the {labels.observations} set no upper bound"
+    if found.share_assumed is not None:
+        said += f". They {_assumed(found, labels)}"
     return said + "."
 
 
