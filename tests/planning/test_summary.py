@@ -146,3 +146,10 @@ def test_what_being_wrong_costs():
         "A row costs up to 2.5 more than it has to, whatever is true "
         "(when_unidentified='minimax_regret')."
     )
+
+
+def test_what_is_assumed_is_said_with_what_would_change_it():
+    for assumed, words in (((0.0, 0.23), "up to 23%"), ((0.0, 0.0), "hardly any")):
+        found = dict(answers(replace(CANNOT, share_assumed=assumed), "newsvendor"))
+        said = f"They assume that {words} of the rows hide demand; say sellout_rate=0 if none do."
+        assert found["And the orders?"].endswith(said)

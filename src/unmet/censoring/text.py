@@ -524,8 +524,9 @@ def followed(found: Diagnosis, problem: str) -> str:
 def _assumed(found: Diagnosis, labels: Labels) -> str:
     """Say what decisions assume where the data cannot tell, and what would change that."""
     assert found.share_assumed is not None
-    high = percent(found.share_assumed[1])
-    return f"assume that up to {high} of the rows {labels.hide}; say sellout_rate=0 if none do"
+    high = found.share_assumed[1]
+    share = f"up to {percent(high)}" if high else "hardly any"
+    return f"assume that {share} of the rows {labels.hide}; say sellout_rate=0 if none do"
 
 
 def _how_sure(found: Diagnosis, labels: Labels, formula: str) -> str:

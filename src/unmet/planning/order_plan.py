@@ -995,7 +995,7 @@ class OrderPlan(BaseEstimator):
         """Say what orders assume where nothing is known, and what they would be otherwise."""
         level = float(self.cost_.level)
         likely = SelloutProfile(ANY_RATE, self._skewness).likely[1]
-        share = f"up to {likely:.0%}" if likely else "none"
+        share = f"up to {likely:.0%}" if likely else "hardly any"
         with_hidden, without = (
             self._quantile(series, day, level, rate=each).sum()
             for each in (ANY_RATE, RateRange(0.0, 0.0))
