@@ -52,8 +52,8 @@ CURVATURES: dict[str, Callable[[Array], Array]] = {
 }
 #: Strengths of the ridge on slopes of standardised features, in units of the scale, that are tried.
 #: On real sets of 50 to 800 rows and 10 to 25 features rows held out choose 3 to 300. Later days of
-#: grocery sales lose by strong ones (3 points of the avoidable cost by 30), restaurants and shops
-#: that bake by weak ones (5 points by 3); a Tobit model has none.
+#: grocery sales lose by strong ones (3 points of the avoidable cost by 30); bakeries and
+#: restaurants lose by weak ones (5 points by 3). A Tobit model has none.
 RIDGES = (0.3, 1.0, 3.0, 10.0)
 
 
