@@ -450,14 +450,16 @@ class CensoringModel(ABC):
         """
         return self._conditional(rows)(np.broadcast_to(level, rows.n_rows))
 
-    def sample(self, rows: Rows, n: int, seed: int) -> Array:
+    def sample(self, rows: Rows, n: int, seed: int, levels: Array | None = None) -> Array:
         """Draw truths of each row, given all that is known of it; of shape (n, n_rows).
 
-        Levels are stratified: each row has one in each of n parts of equal probability.
+        Levels are stratified: each row has one in each of n parts of equal probability; or they
+        are given.
         """
         generator, quantile = np.random.default_rng(seed), self._conditional(rows)
-        part = np.argsort(generator.random((rows.n_rows, n)), axis=1).T
-        levels = (part + generator.uniform(1e-6, 1.0 - 1e-6, part.shape)) / n
+        if levels is None:
+            part = np.argsort(generator.random((rows.n_rows, n)), axis=1).T
+            levels = (part + generator.uniform(1e-6, 1.0 - 1e-6, part.shape)) / n
         return np.stack([quantile(each) for each in levels]) if n else np.empty((0, rows.n_rows))
 
     def imputed(self, rows: Rows) -> Array:

@@ -13,7 +13,7 @@ out. More than there is costs money, because stock is then kept against years th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +48,9 @@ class DemandDistribution:
         c and φ of the correlation between periods.
     counted : bool
         Whether demand is in whole units.
+    overall, drawn : float
+        Mean squared error of all series in standard deviations, and how many periods of it count as
+        much as those of a series itself.
     """
 
     linear: float
@@ -57,6 +60,8 @@ class DemandDistribution:
     common: float = 0.0
     decay: float = 0.0
     counted: bool = True
+    overall: float = 0.0
+    drawn: float = 0.0
 
     @classmethod
     def fit(cls, expected: ArrayLike, truth: ArrayLike, *, counted: bool) -> DemandDistribution:
@@ -97,12 +102,23 @@ class DemandDistribution:
         scaled = np.zeros_like(mean)
         variance = linear * mean + quadratic * mean**2
         scaled[known] = (came[known] - mean[known]) / np.sqrt(variance[known])
-        factor = _factors(np.minimum(scaled**2, _LARGEST_SQUARE), known)
+        squares = np.minimum(scaled**2, _LARGEST_SQUARE)
+        overall, drawn = _between_series(squares, known)
+        factor = _factors(squares, known, overall, drawn)
         scaled /= np.sqrt(factor)[:, None, None]
         growth = _growth(np.minimum(scaled**2, _LARGEST_SQUARE), known)
         scaled /= np.sqrt(growth)
         common, decay = _dependence(scaled, known)
-        return cls(linear, quadratic, factor, growth, common, decay, counted)
+        return cls(linear, quadratic, factor, growth, common, decay, counted, overall, drawn)
+
+    def for_series(self, expected: Array, truth: Array) -> DemandDistribution:
+        """Give the distribution of other series, by forecasts of them as `fit` takes them."""
+        mean = np.maximum(expected, _LEAST_MEAN)
+        known = ~np.isnan(truth) & ~np.isnan(expected)
+        variance = self.linear * mean + self.quadratic * mean**2
+        squares = np.where(known, truth - mean, 0.0) ** 2 / variance
+        squares = np.minimum(squares, _LARGEST_SQUARE)
+        return replace(self, factor=_factors(squares, known, self.overall, self.drawn))
 
     def variance(self, mean: Array) -> Array:
         """Variance of demand of which so much is expected, (n_series, …, n_periods)."""
@@ -260,20 +276,26 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
     return linear * unit, quadratic
 
 
-def _factors(squares: Array, known: NDArray[np.bool_]) -> Array:
-    """Mean squared error of each series, shrunk to 1 by as much as chance explains."""
+def _between_series(squares: Array, known: NDArray[np.bool_]) -> tuple[float, float]:
+    """Mean squared error of all series, and how many periods of it a series is shrunk by."""
     count = known.sum(axis=(1, 2)).astype(np.float64)
     sums = np.where(known, squares, 0.0).sum(axis=(1, 2))
     overall = float(sums.sum() / max(count.sum(), 1.0))
     own = np.where(count > 0, sums / np.maximum(count, 1.0), overall)
-    if overall <= 0:  # forecasts that never erred
-        return np.ones(count.size)
     # periods of one forecast hang together, and say less than as many apart: sum them up first
     of_origins = np.where(known, squares - overall, 0.0).sum(axis=2)
     fourth = float((of_origins**2).sum() / max(count.sum(), 1.0))
     noise = fourth / np.maximum(count, 1.0)
     between = float(np.mean((own - overall) ** 2 - noise))
-    drawn = fourth / max(between, 1e-3 * overall**2)
+    return overall, fourth / max(between, 1e-3 * overall**2, 1e-300)
+
+
+def _factors(squares: Array, known: NDArray[np.bool_], overall: float, drawn: float) -> Array:
+    """Mean squared error of each series, shrunk to 1 by as much as chance explains."""
+    count = known.sum(axis=(1, 2)).astype(np.float64)
+    if overall <= 0:  # forecasts that never erred
+        return np.ones(count.size)
+    sums = np.where(known, squares, 0.0).sum(axis=(1, 2))
     factor = (sums + drawn * overall) / (count + drawn) / max(overall, 1e-12)
     return np.asarray(np.clip(factor, 1.0 / _LARGEST_FACTOR, _LARGEST_FACTOR))
 

@@ -18,8 +18,10 @@ those of units.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
@@ -34,7 +36,7 @@ from unmet.errors import InvalidInput, MissingPackage, Unsupported
 from unmet.estimators import LinearDecision, NeuralDecision
 from unmet.evaluation.backtest import ModelChoice, choose_model
 from unmet.inventory import DemandDistribution
-from unmet.planning.history import History, LinearColumns, Single
+from unmet.planning.history import History, LinearColumns, PooledHistory, Single
 from unmet.planning.smoothing import smoothed
 from unmet.planning.stockouts import VIEWS, DayDemand, StockoutChance, tells_stockouts
 from unmet.progress import Step, silent
@@ -137,12 +139,15 @@ class TrainingSet:
         self._words: dict[str, Any] = {"seasons": seasons, "country": country}
         self.history = History(panel, **self._words)
         self.demand, self.censoring, self._chance = panel.observed, None, None
-        series, day = self._cells = self._to_learn_from(most_rows)
+        series, day = self._to_learn_from(most_rows)
+        self._first = int(day.min(initial=panel.n_days))
+        self._pooled: tuple[PooledHistory, PooledHistory] | None = None
         if impute and panel.drawn is None and tells_stockouts(panel):
             if panel.some_unknown:
                 self._chance = StockoutChance(self.history, lead_time + 1)
                 self.history = self._as_sold(panel)
             self.censoring = self._learn_flags(series, day, most_rows)
+        self._as_sold_pooled = self.history.pooled()
         draws = self.draws = self._draw(self.history) if impute else None
         self.imputed = draws is not None
         self.sold_share = np.ones(panel.n_series)
@@ -243,8 +248,41 @@ class TrainingSet:
     def _sold_out(self, panel: Panel) -> tuple[Places, Places]:
         """Series and days that sold out, surely or perhaps, and have something to look back on."""
         series, day = np.nonzero(panel.imputed)
-        late = day >= int(self._cells[1].min())
+        late = day >= self._first
         return series[late], day[late]
+
+    # --- Other series of the same table.
+
+    def for_others(self) -> TrainingSet:
+        """Give what is needed to ask about other series: nothing of a single series or row."""
+        found = copy(self)
+        found._pooled = self._as_sold_pooled, self.history.pooled()
+        for name in ("panel", "history", "demand", "draws", "features", "level", "value"):
+            setattr(found, name, None)
+        for name in ("weight", "series", "day", "sold_share"):
+            setattr(found, name, None)
+        return found
+
+    def others_as_sold(self, panel: Panel) -> History:
+        """Give the history of other series, as sold."""
+        assert self._pooled is not None
+        words = {**self._words, "pooled": self._pooled[0]}
+        history = History(panel, **words)
+        if self._chance is None or not panel.some_unknown:
+            return history
+        return History(self._chance.fill(history, other=True), **words)
+
+    def others_demand(self, as_sold: History) -> tuple[History, Array | None]:
+        """Give the history of the demand of other series, and draws of it where any was imputed."""
+        if self.censoring is None or self._pooled is None:
+            return as_sold, None
+        panel = as_sold.panel
+        series, day = self._sold_out(panel)
+        levels = _levels_of(panel, series, day, self.seed)
+        draws = np.repeat(panel.observed[None], VIEWS, axis=0)
+        draws[:, series, day] = self.censoring.sample(as_sold, series, day, self.seed, levels)
+        words = {**self._words, "pooled": self._pooled[1]}
+        return History(panel, draws.mean(axis=0), **words), draws
 
     def continued(self, panel: Panel) -> tuple[History, Array]:
         """Give the history of the same series some days later, and their demand.
@@ -260,14 +298,14 @@ class TrainingSet:
         expected[:, : self.panel.n_days] = self.demand
         return History(as_sold.panel, expected, **self._words), draws[0]
 
-    def quantiles(self, levels: Sequence[float]) -> list[Array]:
+    def quantiles(self, levels: Sequence[float], others: Panel | None = None) -> list[Array]:
         """Quantiles of the demand of all days, each of shape (n_series, n_days)."""
-        panel = self.panel
+        panel = self.panel if others is None else others
         if panel.drawn is not None:
             return [np.quantile(panel.drawn, level, axis=0) for level in levels]
         found = [panel.observed.copy() for _ in levels]
         if self.censoring is not None:
-            as_sold = self._as_sold(panel)
+            as_sold = self._as_sold(panel) if others is None else self.others_as_sold(panel)
             series, day = self._sold_out(as_sold.panel)
             for values, level in zip(found, levels, strict=True):
                 values[series, day] = self.censoring.quantile(as_sold, series, day, level)
@@ -275,12 +313,50 @@ class TrainingSet:
 
     def spread(self) -> DemandDistribution:
         """Learn how demand spreads around level and weekday (`History.usual`), day by day."""
-        expected = self.history.usual(self.panel.n_days)[1]
-        n_last = min(expected.shape[1], max(MAX_ROWS // self.panel.n_series, self.history.cycle))
-        came = self.history.demand[:, self.panel.n_days - n_last :].astype(np.float64)
-        last = expected[:, expected.shape[1] - n_last :]
+        self._n_last = max(MAX_ROWS // self.panel.n_series, self.history.cycle)
         counted = self.panel.counted
-        return DemandDistribution.fit(last[..., None], came[..., None], counted=counted)
+        return DemandDistribution.fit(*self.left_out(self.history), counted=counted)
+
+    def left_out(self, history: History) -> tuple[Array, Array]:
+        """Give what all other days lead to expect of each of the last ones, and what came."""
+        expected, n_days = history.usual(history.panel.n_days)[1], history.panel.n_days
+        n_last = min(expected.shape[1], self._n_last)
+        came = history.demand[:, n_days - n_last :].astype(np.float64)
+        return expected[:, expected.shape[1] - n_last :][..., None], came[..., None]
+
+
+def series_hashes(panel: Panel, seed: int) -> NDArray[np.uint64]:
+    """Give a number for each series that depends on its name and a seed alone."""
+    if panel.keys is None or not panel.keys.width:
+        return np.zeros(panel.n_series, dtype=np.uint64)
+    names = [name for name in panel.keys.columns if name.startswith("\0")]
+    return hashes_of(panel.keys.select(names).rows(), seed)
+
+
+def hashes_of(keys: Sequence[tuple[Any, ...]], seed: int) -> NDArray[np.uint64]:
+    """Give a number for each key, of text, that depends on it and a seed alone."""
+    salt = seed.to_bytes(8, "little")
+    joined = ("\x1f".join(key).encode() for key in keys)
+    found = b"".join(blake2b(each, digest_size=8, key=salt).digest() for each in joined)
+    return np.frombuffer(found, dtype="<u8")
+
+
+def _levels_of(panel: Panel, series: Places, day: Places, seed: int) -> Array:
+    """Stratified levels of days, (VIEWS, n_rows), that depend on series, date and seed alone."""
+    dates = panel.date(day).astype("datetime64[D]").astype(np.int64).astype(np.uint64)
+    base = _mixed(series_hashes(panel, seed)[series] + _mixed(dates))
+    drawn = np.stack([_mixed(base + np.uint64(place)) for place in range(2 * VIEWS)])
+    part = np.argsort(drawn[:VIEWS], axis=0, kind="stable")
+    inside = np.clip(drawn[VIEWS:].astype(np.float64) / 2.0**64, 1e-6, 1.0 - 1e-6)
+    return np.asarray((part + inside) / VIEWS)
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread numbers evenly, the same ones always alike (SplitMix64, Steele et al. 2014)."""
+    found = values + np.uint64(0x9E3779B97F4A7C15)
+    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(found ^ (found >> np.uint64(31)))
 
 
 class PanelModel(BaseEstimator):
@@ -338,10 +414,15 @@ class PanelModel(BaseEstimator):
             found: Array = np.nan_to_num(usual.astype(np.float64), nan=1.0)
         elif self.name == "boosted":
             found = self.model_.predict(features)
-        elif self.name in ("linear", "neural"):
+        elif self.name == "linear":
+            # row by row, so that a row does not depend on those beside it as by BLAS
+            X = np.ascontiguousarray(self.columns_.transform(features))
+            found = np.einsum("ij,j->i", X, self.model_.coef_) + self.model_.intercept_
+        elif self.name == "neural":
             found = self.model_.predict(self.columns_.transform(features))
         else:
-            group = np.where(self.seen_[series], series, -1)
+            known = np.zeros(1, np.bool_) if history.others else self.seen_[series]
+            group = np.where(known, series, -1)
             own = self.distribution_.of(self.columns_.transform(features), group)
             found = np.mean([own.truth(level) for level in np.arange(0.05, 1.0, 0.1)], axis=0)
         return found
@@ -435,6 +516,28 @@ def _usual(history: History, series: Places, day: Places, gap: Places) -> Array:
 # --- What is expected, and how demand spreads around it.
 
 
+@dataclass(frozen=True)
+class OtherSeries:
+    """What is expected of series that were not learned from.
+
+    Attributes
+    ----------
+    panel : Panel
+        With a probability for each day that lacks a flag.
+    demand : ndarray of shape (n_series, n_days) or None
+        As that of a plan.
+    expected : ndarray of shape (n_series, n_periods)
+    distribution : DemandDistribution
+    sold_share : ndarray of shape (n_series,)
+    """
+
+    panel: Panel
+    demand: Array | None
+    expected: Array
+    distribution: DemandDistribution
+    sold_share: Array
+
+
 class DemandForecast:
     """Expected demand of coming periods and how it spreads: learned once, asked as periods pass.
 
@@ -512,15 +615,19 @@ class DemandForecast:
         origins = self._origins(panel)
         before = self.training(panel.until(int(origins[0]))) if origins.size else None
         self._held_out: tuple[Array, Array] | None = None
+        self._compared: tuple[PanelModel, ...] = ()
+        self._known = origins
         self.skewness_: tuple[float, float] | None = None
         if before is None or min(before.n_rows, self.training_.n_rows) < MIN_ROWS:
             self._take_simplest(panel)
             return self
         found, truth, left_out = self._hold_out(panel, before, origins)
         members = [name for name in self.names if name in found]
+        every: tuple[PanelModel, ...] = self._compared
         if self.default and "boosted" not in members and panel.n_series <= MAX_DISTRIBUTIONS:
             members += ["distribution"] if "distribution" in found else []
         left_out += _without_worst(members, found, truth)
+        self._compared = tuple(each for each in every if each.name in members)
         together = np.mean([found[name] for name in members], axis=0)
         if len(members) > 1:
             found["blend"] = together
@@ -569,12 +676,7 @@ class DemandForecast:
     ) -> tuple[dict[str, Array], Array, list[str]]:
         """Give what members expect, (n_series, n_origins, n_periods), what came, and notes."""
         history, truth = before.continued(panel)
-        steps = np.arange(self.lead_time, self.lead_time + self.n_periods)
-        series, origin, ahead = (
-            each.ravel()
-            for each in np.meshgrid(np.arange(panel.n_series), origins, steps, indexing="ij")
-        )
-        where = series, origin + ahead, ahead + 1
+        where = self._cells_of(panel.n_series, origins)
         rows, shape = history.rows(*where), (panel.n_series, origins.size, self.n_periods)
         wanted = list(dict.fromkeys(["seasonal", *self.names]))
         found: dict[str, Array] = {}
@@ -597,7 +699,52 @@ class DemandForecast:
                 wanted.append("distribution")
                 continue
             found[name] = model.expected(history, *where, rows).reshape(shape)
-        return found, truth[series, origin + ahead].reshape(shape), left_out
+            self._compared += (model,)
+        return found, truth[where[:2]].reshape(shape), left_out
+
+    def _cells_of(self, n_series: int, origins: NDArray[np.intp]) -> tuple[Places, Places, Places]:
+        """Series, days and gaps of the periods after some numbers of known periods."""
+        steps = np.arange(self.lead_time, self.lead_time + self.n_periods)
+        series, origin, ahead = (
+            each.ravel() for each in np.meshgrid(np.arange(n_series), origins, steps, indexing="ij")
+        )
+        return series, origin + ahead, ahead + 1
+
+    def for_others(self) -> DemandForecast:
+        """Give what is needed to ask about other series of the same table."""
+        found = copy(self)
+        found.training_ = self.training_.for_others()
+        found._held_out = None
+        del found._tell
+        return found
+
+    def others(self, panel: Panel) -> OtherSeries:
+        """Say what is expected of other series of the same table; see `for_others`.
+
+        Nothing here depends on which series are asked about together.
+        """
+        training, n_series = self.training_, panel.n_series
+        as_sold = training.others_as_sold(panel)
+        history, draws = training.others_demand(as_sold)
+        sold_share = np.ones(n_series)
+        if draws is not None:
+            sold = as_sold.level[:, -1].astype(np.float64)
+            sold_share = np.minimum(sold / history.level[:, -1], 1.0)
+        if self._compared:
+            where = self._cells_of(n_series, self._known)
+            rows, shape = history.rows(*where), (n_series, self._known.size, self.n_periods)
+            found = [each.expected(history, *where, rows) for each in self._compared]
+            truth = panel.observed if draws is None else draws[0]
+            errors = np.mean(found, axis=0).reshape(shape), truth[where[:2]].reshape(shape)
+        else:
+            errors = training.left_out(history)
+        return OtherSeries(
+            as_sold.panel,
+            None if draws is None else draws.mean(axis=0),
+            self._expected(history),
+            self.distribution_.for_series(*errors),
+            sold_share,
+        )
 
     def _compare(
         self,
@@ -641,13 +788,13 @@ class DemandForecast:
         -------
         ndarray of shape (n_series, n_periods)
         """
-        now = self.training_.panel if panel is None else panel
         history = self.training_.history if panel is None else self.training_.continued(panel)[0]
-        steps = np.arange(self.lead_time, self.lead_time + self.n_periods)
-        series, ahead = (
-            each.ravel() for each in np.meshgrid(np.arange(now.n_series), steps, indexing="ij")
-        )
-        where = series, now.n_days + ahead, ahead + 1
+        return self._expected(history)
+
+    def _expected(self, history: History) -> Array:
+        """Mean of what the members expect from the end of a history."""
+        now = history.panel
+        where = self._cells_of(now.n_series, np.array([now.n_days]))
         rows = None
         if any(each.name not in ("smoothing", "seasonal") for each in self.members_):
             rows = history.rows(*where)

@@ -12,6 +12,8 @@ items that sell 4 a day and items that sell 400.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -49,6 +51,31 @@ _OTHERS = (
 _FEW = ("mean of 7", "mean of 56", "usual", "spread", "sold out", "price against usual", "holiday")
 
 
+@dataclass(frozen=True)
+class PooledHistory:
+    """What a history knows of all series together, for further series of the same table.
+
+    Attributes
+    ----------
+    overall : ndarray of shape (n_states,)
+        What a series usually sells.
+    alike, trend : ndarray of shape (n_groups + 1, n_states)
+        What a series of each group usually sells, and of late against that; last for other groups.
+    profile : ndarray of shape (n_states, cycle)
+    seasons : tuple of tuples of three ndarray
+        Sums, counts and mean levels of groups, and of all; empty without seasons.
+    weekdays : mapping of int to ndarray of shape (cycle,)
+        Factors of weekdays, by the states they were asked for.
+    """
+
+    overall: Array
+    alike: Array
+    trend: Array
+    profile: Array
+    seasons: tuple[tuple[Array, Array, Array], ...]
+    weekdays: Mapping[int, Array]
+
+
 class History:
     """States of all series after each number of days, and features of any rows.
 
@@ -61,10 +88,15 @@ class History:
         Whether the past is long enough to tell seasons: the month, and the same week a year ago.
     country : str, optional
         Whose public holidays are features, by the code of the package ``holidays``.
+    pooled : PooledHistory, optional
+        What is known of all series together, where these are only some of them; the groups of the
+        panel are then those of it.
 
     Attributes
     ----------
     demand : ndarray of shape (n_series, n_days)
+    others : bool
+        Whether these are other series than those that all is learned from.
     level, similar : ndarray of shape (n_series, n_days + 1)
         What each series and those similar to it usually sell, by how many days are known.
     first : ndarray of shape (n_series,)
@@ -84,8 +116,10 @@ class History:
         *,
         seasons: bool = False,
         country: str | None = None,
+        pooled: PooledHistory | None = None,
     ) -> None:
         self.panel = panel
+        self._given, self.others = pooled, pooled is not None
         self.seasons = seasons
         self.country = country
         self.cycle = panel.cycle
@@ -98,6 +132,24 @@ class History:
         self._levels()
         self._quantiles = _rolling_quantiles(self.demand, self.window)
         self._weekdays()
+        self._factors: dict[int, Array] = {}
+
+    def pooled(self) -> PooledHistory:
+        """Give what is known of all series together."""
+        overall = self._overall[None]
+        little = np.maximum(overall, _LEAST * np.where(overall > 0, overall, 1.0))
+        seasons: tuple[tuple[Array, Array, Array], ...] = ()
+        if self.seasons:
+            own = [np.vstack([each, np.zeros_like(each[:1])]) for each in self._by_group]
+            seasons = (own[0], own[1], own[2]), self._by_all
+        return PooledHistory(
+            self._overall,
+            np.vstack([self._alike, overall]),
+            np.vstack([self._group_trend, overall / little]),
+            self.profile,
+            seasons,
+            dict(self._factors),
+        )
 
     def rows(self, series: Places, day: Places, gap: Places) -> tuple[Single, Array]:
         """Features of rows as they were known `gap` days before.
@@ -170,7 +222,11 @@ class History:
         pooled = self.similar[:, [state]].astype(np.float64)
         total, count = (sold * late).sum(axis=1, keepdims=True), late.sum(axis=1, keepdims=True)
         level = (total + pooled) / (count + 1.0)
-        factor = _weekday_factors(sold, seen, level, weekday, self.cycle)
+        if self._given is None:
+            factor = _weekday_factors(sold, seen, level, weekday, self.cycle)
+            self._factors[state] = factor
+        else:
+            factor = self._given.weekdays[state]
         lately = seen & (days >= state - SAME_DAYS * self.cycle)
         is_same = np.equal.outer(weekday, np.arange(self.cycle)).astype(np.float64)
         same, n_same = (sold * lately) @ is_same, lately @ is_same
@@ -205,8 +261,32 @@ class History:
     def _levels(self) -> None:
         """Find what series usually sell: own days, shrunk to a longer past and to their group."""
         total, count = _over(self._total, self.window), _over(self._count, self.window)
-        every = total.sum(axis=0), count.sum(axis=0)
-        overall = _share(*every)
+        if self._given is None:
+            self._pool_levels(total, count)
+        else:
+            self._overall, self._alike = self._given.overall, self._given.alike
+            self._group_trend = self._given.trend
+        overall = self._overall
+        least = _LEAST * np.where(overall > 0, overall, 1.0)
+        usual = self._alike[self._group]
+        longer = _over(self._total, 3 * self.window) + DRAWN * usual
+        longer /= _over(self._count, 3 * self.window) + DRAWN
+        level = (total + DRAWN * longer) / (count + DRAWN)
+        self.level = np.maximum(level, least).astype(np.float32)
+        self.similar = usual.astype(np.float32)
+        self._longer = longer.astype(np.float32)
+        if self.seasons:
+            self._by_series = self._total, self._count, np.where(count > 0, self.level, 0.0)
+            if self._given is not None:
+                self._by_group, self._by_all = self._given.seasons
+                return
+            there, n_groups = count > 0, self._alike.shape[0]
+            self._by_group = self._pooled(self._group, n_groups, there)
+            self._by_all = self._pooled(np.zeros(self.panel.n_series, np.intp), 1, there)
+
+    def _pool_levels(self, total: Array, count: Array) -> None:
+        """Find what all series, and those of each group, usually sell."""
+        overall = _share(total.sum(axis=0), count.sum(axis=0))
         # a state in which nobody has seen anything has no units
         overall = np.where(overall > 0, overall, np.where(overall == 0, 0.0, 1.0))
         least = _LEAST * np.where(overall > 0, overall, 1.0)
@@ -220,18 +300,7 @@ class History:
         np.add.at(week[0], self._group, _over(self._total, lately))
         np.add.at(week[1], self._group, _over(self._count, lately))
         self._group_trend = (week[0] + DRAWN * alike) / (week[1] + DRAWN) / np.maximum(alike, least)
-        usual = alike[self._group]
-        longer = _over(self._total, 3 * self.window) + DRAWN * usual
-        longer /= _over(self._count, 3 * self.window) + DRAWN
-        level = (total + DRAWN * longer) / (count + DRAWN)
-        self.level = np.maximum(level, least).astype(np.float32)
-        self.similar = usual.astype(np.float32)
-        self._longer = longer.astype(np.float32)
-        if self.seasons:
-            self._by_series = self._total, self._count, np.where(count > 0, self.level, 0.0)
-            there = count > 0
-            self._by_group = self._pooled(self._group, n_groups, there)
-            self._by_all = self._pooled(np.zeros(self.panel.n_series, np.intp), 1, there)
+        self._overall, self._alike = overall, alike
 
     def _pooled(
         self, group: Places, n_groups: int, there: NDArray[np.bool_]
@@ -247,6 +316,9 @@ class History:
     def _weekdays(self) -> None:
         """Find how all series together share a week, in every state."""
         n_days, cycle = self.panel.n_days, self.cycle
+        if self._given is not None:
+            self.profile = self._given.profile
+            return
         seen = ~np.isnan(self.demand)
         # the level of the last state is known; that of the day's own state is the fair unit
         unit = self.level[:, :-1]

@@ -27,19 +27,26 @@ from unmet.inventory import SupplyRules, order_up_to, replenish
 from unmet.inventory.orders import MAX_REVIEWS, Replenishment
 from unmet.persistence import save
 from unmet.planning import replenishment
-from unmet.planning.candidates import CANDIDATES, DRIVERS, DemandForecast, TrainingSet
+from unmet.planning.candidates import (
+    CANDIDATES,
+    DRIVERS,
+    DemandForecast,
+    TrainingSet,
+    hashes_of,
+)
 from unmet.planning.candidates import drivers as drivers_of
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
 from unmet.planning.history import History
 from unmet.planning.stockouts import VIEWS, infer_stockouts, without_few_flags
 from unmet.progress import Step, silent
-from unmet.tables.dates import LENGTH, PERIODS
+from unmet.tables.dates import LENGTH, PERIODS, period_date
 from unmet.tables.forms import DUPLICATES, SalesTable, read_sales, refuse_senseless
 from unmet.tables.panel import (
     GAPS,
     Panel,
     Places,
-    read_panel,
+    keys_of,
+    read_panel_and_facts,
     refuse_absurd,
 )
 from unmet.tables.reading import as_polars, kind_of, like_table, require_columns
@@ -51,6 +58,8 @@ if TYPE_CHECKING:
 
 SERVICE_LEVEL = 0.9
 """What is planned for where no cost is given: demand is met on nine days of ten."""
+BLOCK = 2_000
+"""Series that were not learned from and are asked about at once."""
 ORDER_COLUMNS = (
     *("order", "usual_sales", "hidden_demand", "safety", "based_on", "outside_data"),
     *("low", "high"),
@@ -95,6 +104,10 @@ class OrderPlan(BaseEstimator):
     country : str, default=None
         Code of a country whose public holidays are features, such as "DE"; needs the package
         ``holidays``.
+    max_series : int, default=5,000
+        Series that what is common to all is learned from at most: coefficients, trees, how demand
+        spreads, the week. Of more, so many are drawn by `random_state`; the others are decided by
+        what these teach and by their own history. Not used with `supply`, `log` or `hours`.
     random_state : int, default=0
     n_jobs : int, default=None
         Threads of boosted trees; orders do not depend on it.
@@ -175,6 +188,7 @@ class OrderPlan(BaseEstimator):
         sellout_rate: float | tuple[float, float] | None = None,
         model: str | Sequence[str] = "auto",
         country: str | None = None,
+        max_series: int = 5_000,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -187,8 +201,13 @@ class OrderPlan(BaseEstimator):
         self.sellout_rate = sellout_rate
         self.model = model
         self.country = country
+        self.max_series = max_series
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    notes_: tuple[str, ...]
+    _is_part = False  # of the orders of a larger table
+    _sample: tuple[Panel, Places] | None = None
 
     def check(self) -> Newsvendor:
         """Validate all parameters, raise one error that lists every problem; return the cost."""
@@ -205,6 +224,7 @@ class OrderPlan(BaseEstimator):
             ask(OneOf(*DUPLICATES), "duplicates", self.schema.duplicates)
             if self.schema.period is not None:
                 ask(OneOf(*PERIODS), "period", self.schema.period)
+        ask(WholeNumber(10), "max_series", self.max_series)
         ask(WholeNumber(0, 2**32 - 2), "random_state", self.random_state)
         if self.lot not in ("auto", None):
             ask(Number(above=0), "lot", self.lot)
@@ -416,9 +436,14 @@ class OrderPlan(BaseEstimator):
             last = replenishment.last_rows(rows, self.schema_)
             rules = replenishment.rules_of(self.supply, last, self.schema_, leads)
             ahead = rules.periods(last.height, MAX_REVIEWS if np.any(rules.fixed) else 1)
-        self.panel_, notes = read_panel(
-            self.with_flags(rows), self.schema_, coming=future, n_coming=ahead, force=force
-        )
+        self._sample = None
+        alone = self.supply is None and log is None and hours is None
+        if not (alone and self._read_sample(sales, future, ahead)):
+            self.panel_, notes, self._facts = read_panel_and_facts(
+                self.with_flags(rows), self.schema_, coming=future, n_coming=ahead, force=force
+            )
+        else:
+            notes = self._sample_notes
         self.schema_ = self.schema_.with_known_future(self.panel_.known)
         if log is not None and self.supply is None:
             hidden, said = log.flags(self.panel_)
@@ -434,7 +459,7 @@ class OrderPlan(BaseEstimator):
         self.inferred_ = ""
         self.panel_, said = without_few_flags(self.panel_)
         notes += said
-        if self.panel_.some_unknown and self.rate_ is None:
+        if self.panel_.some_unknown and self.rate_ is None and self._sample is None:
             tell(1, 5, "looking for stock-outs in the sales")
             with one_blas_thread():
                 past = self._history(self.panel_)
@@ -450,6 +475,48 @@ class OrderPlan(BaseEstimator):
         self._memo: dict[Any, Any] = {}
         self.overrides_: Overrides | None = None
         return rows, ahead, leads
+
+    def _read_sample(self, sales: SalesTable, future: Any, ahead: int) -> bool:
+        """Read a sample of the series as a table of its own, and the others alike, where many.
+
+        Not where sales themselves tell which days sold out: then series are asked all together.
+        """
+        if sales.n_series <= self.max_series:
+            return False
+        rows, schema = sales.table, self.schema_
+        keys = keys_of(rows.select(schema.series), schema.series)
+        number = hashes_of(keys.unique().rows(), self.random_state)
+        chosen = keys.unique()[np.argsort(number, kind="stable")[: self.max_series]]
+        later = None
+        if future is not None:  # series that only it has are new: they are decided with the sample
+            later = as_polars(future)
+            names = [name for name in schema.series if name in later.columns]
+            if len(names) == len(schema.series):
+                asked = keys_of(later, names)
+                others = keys.join(chosen, on=keys.columns, how="anti", nulls_equal=True)
+                later = later.filter(~_among(asked, others))
+        span = rows[schema.date].min(), rows[schema.date].max()
+        words: dict[str, Any] = {"n_coming": ahead, "force": self._force, "span": span}
+        some = rows.filter(_among(keys, chosen))
+        sampled, notes, facts = read_panel_and_facts(some, schema, coming=later, **words)
+        sampled, said = without_few_flags(sampled)
+        self._facts = facts = replace(facts, flags=sampled.hidden is not None)
+        if sampled.some_unknown and read_rate(self.sellout_rate) is None:
+            with one_blas_thread():
+                seed, gap = self.random_state, self.lead_time + 1
+                if infer_stockouts(sampled, self._history(sampled), gap, seed)[1]:
+                    return False
+        schema = schema.with_known_future(sampled.known)
+        self.panel_, _, _ = read_panel_and_facts(rows, schema, coming=future, like=facts, **words)
+        assert sampled.keys is not None
+        self._sample = sampled, self.panel_.places(sampled.keys, schema.series)
+        self._sample_notes = [
+            *notes,
+            *said,
+            f"What is common to all {sales.n_series:,} series was learned from "
+            f"{self.max_series:,} of them, drawn at random (max_series=).",
+        ]
+        return True
 
     def _evaluate_overrides(self, log: DecisionLog, rows: polars.DataFrame) -> None:
         demand = self.demand_
@@ -609,7 +676,7 @@ class OrderPlan(BaseEstimator):
         series, day = np.nonzero(~np.isnan(panel.observed))
         sales = panel.observed[series, day]
         with one_blas_thread():
-            low, high = (each[series, day] for each in self._training().quantiles((0.1, 0.9)))
+            low, high = (each[series, day] for each in self._quantiles_of_days((0.1, 0.9)))
         demand = sales if self.demand_ is None else self.demand_[series, day]
         stockout = np.full(sales.size, np.nan)
         if panel.hidden is not None:
@@ -637,6 +704,29 @@ class OrderPlan(BaseEstimator):
         if (self.schema_.date, self.schema_.sales) == ("ds", "y"):
             found = found.rename({"sales": "y_observed", "demand": "y"})
         return like_table(found, self._kind)
+
+    def _quantiles_of_days(self, levels: Sequence[float]) -> list[Array]:
+        """Quantiles of the demand of all past days, each of shape (n_series, n_days)."""
+        training = self._training()
+        if self._sample is None:
+            others = None if training.panel is not None else self.panel_
+            return training.quantiles(levels, others)
+        whole, (_, places) = self.panel_, self._sample
+        found = [whole.observed.copy() for _ in levels]
+        for values, own in zip(found, training.quantiles(levels), strict=True):
+            values[places] = own
+        pooled = training.for_others()
+        for some in self._blocks():
+            parts = pooled.quantiles(levels, whole.take(some))
+            for values, own in zip(found, parts, strict=True):
+                values[some] = own
+        return found
+
+    def _blocks(self) -> list[Places]:
+        """Series that were not learned from, some at a time."""
+        assert self._sample is not None
+        rest = np.setdiff1d(np.arange(self.panel_.n_series), self._sample[1])
+        return [rest[start : start + BLOCK] for start in range(0, rest.size, BLOCK)]
 
     @property
     def _source(self) -> str:
@@ -859,7 +949,8 @@ class OrderPlan(BaseEstimator):
         """Rows to learn from; a plan that was loaded makes them when they are needed."""
         if "training" not in self._memo:
             forecast = self._forecast(*self._reach)
-            self._memo["training"] = forecast.training(self.panel_)
+            panel = self.panel_ if self._sample is None else self._sample[0]
+            self._memo["training"] = forecast.training(panel)
         made: TrainingSet = self._memo["training"]
         return made
 
@@ -880,12 +971,118 @@ class OrderPlan(BaseEstimator):
 
     def _learn(self, tell: Step) -> None:
         """Learn what to expect of the days that orders are for."""
-        forecast = self._forecast(self.horizon, self.lead_time)
-        forecast.fit(self.panel_, self.cost_, tell)
+        forecast, whole = self._forecast(self.horizon, self.lead_time), self.panel_
+        forecast.fit(whole if self._sample is None else self._sample[0], self.cost_, tell)
         self._memo["forecast"] = forecast
         tell(4, 5, "deciding")
         self._keep(forecast)
+        self._pooled = forecast.for_others()
+        if self._sample is not None:
+            self._keep_others(whole, tell)
         self.reached_: float | None = None
+
+    def _keep_others(self, whole: Panel, tell: Step) -> None:
+        """Ask what is expected of the series that were not learned from, some at a time."""
+        assert self._sample is not None
+        sampled, places = self.panel_, self._sample[1]
+        self._sample = sampled, places
+
+        def of_all(own: Array, fill: Array | float = np.nan) -> Array:
+            found = np.empty((whole.n_series, *own.shape[1:]))
+            found[:] = fill
+            found[places] = own
+            return found
+
+        observed = of_all(sampled.observed, whole.observed)
+        hidden = None if sampled.hidden is None else of_all(sampled.hidden, whole.hidden)  # type: ignore[arg-type]
+        demand = None if self.demand_ is None else of_all(self.demand_)
+        expected, factor = of_all(self.expected_), of_all(self.distribution_.factor)
+        sold_share = of_all(self._sold_share)
+        self.panel_ = whole
+        for number, some in enumerate(self._blocks()):
+            tell(4, 5, f"deciding: {number * BLOCK:,} of {whole.n_series:,} series")
+            other = self._pooled.others(whole.take(some))
+            expected[some], factor[some] = other.expected, other.distribution.factor
+            sold_share[some] = other.sold_share
+            if hidden is not None and other.panel.hidden is not None:
+                hidden[some] = other.panel.hidden
+            if demand is not None and other.demand is not None:
+                demand[some] = other.demand
+        self.panel_ = replace(whole, observed=observed, hidden=hidden)
+        self.demand_, self.expected_, self._sold_share = demand, expected, sold_share
+        self.distribution_ = replace(self.distribution_, factor=factor)
+
+    def decide(self, table: Any, *, future: Any = None, force: bool = False) -> Any:
+        """Give orders for other series of the same table, by what was learned.
+
+        What is common to all series stays as it was learned; of each series its own history counts,
+        so that an order does not depend on which series are asked about together. Spark and others
+        call this on workers, with a plan that was fitted to a sample and saved.
+
+        Parameters
+        ----------
+        table : table
+            With the columns that `fit` was given, and dates up to the same last one.
+        future : table, optional
+            As for `fit`.
+        force : bool, default=False
+            As for `fit`.
+
+        Returns
+        -------
+        table of the kind that was given
+            As that of `orders`.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from unmet import OrderPlan
+        >>> from unmet.planning import example
+        >>> sales = example().sales
+        >>> some, others = sales.filter(pl.col("dish") != "lamb"), pl.col("dish") == "lamb"
+        >>> plan = OrderPlan(horizon=2, model="linear").fit(some)
+        >>> plan.decide(sales.filter(others)).height
+        2
+        """
+        return like_table(self._for_others(table, future, force).order_table_, kind_of(table))
+
+    def _for_others(self, table: Any, future: Any, force: bool) -> OrderPlan:
+        """Give the same plan, of other series."""
+        check_is_fitted(self, "n_rows_")
+        if self.supply is not None or getattr(self, "_pooled", None) is None:
+            raise Unsupported("decide must be asked of a plan of orders for coming days.")
+        if self.inferred_ or self.panel_.drawn is not None:
+            raise Unsupported(
+                "decide must be asked of a plan that flags, stock or a sell-out rate tell about: "
+                "here stock-outs were read off the sales or hours of the series themselves."
+            )
+        facts, schema = self._facts, self.schema_
+        sales = read_sales(table, replace(schema, on_hand=None))
+        last = period_date(facts.first_day, str(schema.period), np.array([facts.n_days - 1]))[0]
+        latest = sales.table[schema.date].max()
+        if latest > last.item() or sales.table[schema.date].min() < facts.first_day:
+            raise InvalidInput(
+                f"table must have dates from {facts.first_day} to {last}, as the plan was learned "
+                f"from, got {sales.table[schema.date].min()} to {latest}: fit it again."
+            )
+        other, ahead = copy(self), self.lead_time + self.horizon
+        other.panel_, _, _ = read_panel_and_facts(
+            sales.table,
+            schema,
+            coming=future,
+            n_coming=ahead,
+            force=force,
+            like=facts,
+            span=(facts.first_day, last.item()),
+        )
+        with one_blas_thread():
+            found = self._pooled.others(other.panel_)
+            other.panel_, other.demand_, other.expected_ = found.panel, found.demand, found.expected
+            other.distribution_, other._sold_share = found.distribution, found.sold_share
+            other._force, other.notes_, other._sample = force, (), None
+            other._memo, other._is_part = {"training": self._pooled.training_}, True
+            other._decide()
+        return other
 
     def _sales_level(self, level: float, rate: RateRange | None = None) -> float:
         """Level of sales at which demand has its quantile at a level, by the sell-out rate."""
@@ -907,7 +1104,7 @@ class OrderPlan(BaseEstimator):
         if not open_days.all():
             self.notes_ += ("Days on which nothing is ever sold have no orders.",)
         kept = open_days & panel.planned[series]
-        if not kept.any():
+        if not kept.any() and not self._is_part:
             raise InvalidInput(
                 "table must have series that are still sold, got none with a row in the last four "
                 "weeks."
@@ -944,9 +1141,10 @@ class OrderPlan(BaseEstimator):
         if not self._force:
             simple = self.choice_.model == "seasonal"
             advice = f"give more {self._unit}" if simple else "take model='seasonal'"
-            refuse_absurd(panel, series, decided, advice)
+            like = self._facts if self._is_part else None
+            refuse_absurd(panel, series, decided, advice, like)
         order = self._in_lots(series, day, decided)
-        if panel.hidden is None and self.rate_ is None:
+        if panel.hidden is None and self.rate_ is None and not self._is_part:
             self.notes_ = (self._assumed(series, day, order), *self.notes_)
         forecast = self._memo.get("forecast")
         if forecast is not None:
@@ -971,7 +1169,8 @@ class OrderPlan(BaseEstimator):
         outside = (order > panel.largest[series]) & (seen[series] > 0)
         usual, hidden = np.round(usual, 2), np.round(hidden, 2)
         whole_units = bool((order == np.round(order)).all())
-        units = pl.Int64 if whole_units else pl.Float64
+        # parts of one table have columns of one kind, whatever is in them
+        units = pl.Int64 if whole_units and not self._is_part else pl.Float64
         made = pl.DataFrame(
             {
                 self.schema_.date: pl.Series(panel.date(day)).cast(pl.Date),
@@ -1138,3 +1337,13 @@ class OrderPlan(BaseEstimator):
         periods = int(np.max(rules.lead_time) + np.max(rules.review))
         within = f"within {periods} {unit}" if periods > 1 else f"in the next {unit[:-1]}"
         return f"{within}, before the next order can arrive"
+
+
+def _among(asked: polars.DataFrame, keys: polars.DataFrame) -> polars.Series:
+    """Whether each key is among some."""
+    import polars as pl
+
+    known = keys.unique().with_columns(pl.lit(True).alias("\0there"))
+    return asked.join(known, on=asked.columns, how="left", maintain_order="left")[
+        "\0there"
+    ].fill_null(False)

@@ -101,13 +101,21 @@ class DayDemand:
         found = share * level
         return np.maximum(np.round(found) if self.counted else found, sold)
 
-    def sample(self, history: History, series: Places, day: Places, seed: int) -> Array:
-        """Draw the demand of days, of shape (VIEWS, n_rows)."""
+    def sample(
+        self,
+        history: History,
+        series: Places,
+        day: Places,
+        seed: int,
+        levels: Array | None = None,
+    ) -> Array:
+        """Draw the demand of days, of shape (VIEWS, n_rows); or give its quantiles at levels."""
         found = np.empty((VIEWS, series.size))
         for start in range(0, series.size, 100_000):
             part = slice(start, start + 100_000)
             rows, *units = self._ask(history, series[part], day[part])
-            found[:, part] = self._units(self.model.sample(rows, VIEWS, seed), *units)
+            at = None if levels is None else levels[:, part]
+            found[:, part] = self._units(self.model.sample(rows, VIEWS, seed, at), *units)
         return found
 
     def quantile(self, history: History, series: Places, day: Places, level: float) -> Array:
@@ -143,7 +151,7 @@ class StockoutChance:
         rate = float(np.clip(flags.mean(), 0.01, 0.99))
         n_series = history.panel.n_series
         count, out = (np.bincount(series, each, n_series) for each in (None, flags))
-        self._rate = (out + OWN * rate) / (count + OWN)
+        self._overall, self._rate = rate, (out + OWN * rate) / (count + OWN)
         # a day with a flag must not tell itself
         others = (out[series] - flags + OWN * rate) / (count[series] - 1 + OWN)
         against = self._against_usual(history, series, day)
@@ -161,16 +169,23 @@ class StockoutChance:
         rank = np.interp(against, self._ranks, np.linspace(-1.0, 1.0, self._ranks.size))
         return np.column_stack([2.0 * rank, 2.0 * rank**2, special.logit(rate)])
 
-    def fill(self, history: History) -> Panel:
-        """Give the panel of a history with a probability for each day that lacks a flag."""
-        panel = history.panel
+    def fill(self, history: History, other: bool = False) -> Panel:
+        """Give the panel of a history with a probability for each day that lacks a flag.
+
+        It has the series that were learned from, or others.
+        """
+        panel, own = history.panel, self._rate
         assert panel.hidden is not None
+        if other:
+            told = ~np.isnan(panel.hidden) & ~np.isnan(panel.observed)
+            out = np.where(told, panel.hidden, 0.0).sum(axis=1)
+            own = (out + OWN * self._overall) / (told.sum(axis=1) + OWN)
         settled = np.arange(panel.n_days) >= history.first[:, None] + 14
         series, day = np.nonzero(np.isnan(panel.hidden) & ~np.isnan(panel.observed) & settled)
         hidden = panel.hidden.copy()
         if series.size:
             against = self._against_usual(history, series, day)
-            columns = self._columns(against, self._rate[series])
+            columns = self._columns(against, own[series])
             chance = self._model.predict_proba(columns)[:, 1]
             hidden[series, day] = np.where(against <= self._most, chance, 0.0)
         return replace(panel, hidden=hidden)

@@ -78,6 +78,8 @@ class Panel:
     closed : ndarray of bool, shape (n_series, n_days + n_coming), or None
         Days on which a series cannot be sold: on that weekday it never was, or a column that is
         known beforehand says so. None where there are none.
+    weekdays : ndarray of bool, or None
+        Days of the cycle on which anything is sold, where more series than these tell.
     """
 
     observed: Array
@@ -93,6 +95,7 @@ class Panel:
     planned: NDArray[np.bool_] = None  # type: ignore[assignment]
     drawn: Array | None = None
     closed: NDArray[np.bool_] | None = None
+    weekdays: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         if self.planned is None:
@@ -131,10 +134,25 @@ class Panel:
         if not names or self.keys is None:
             return np.zeros(table.height, dtype=np.intp)
         hidden = [f"\0{name}" for name in names]
-        asked = table.select(as_categories(table[name]).alias(f"\0{name}") for name in names)
+        asked = keys_of(table, names)
         own = self.keys.select(hidden).with_row_index("\0place")
         found = asked.join(own, on=hidden, how="left", maintain_order="left")["\0place"]
         return found.cast(int).fill_null(-1).to_numpy().astype(np.intp)
+
+    def take(self, places: Places) -> Panel:
+        """Keep some series."""
+        every: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[places]
+            for name in ("observed", "hidden", "group", "keys", "planned", "closed")
+        }
+        every["keys"] = self.keys if self.keys is None or not self.keys.width else every["keys"]
+        return replace(
+            self,
+            **every,
+            static={name: each[places] for name, each in self.static.items()},
+            known={name: each[places] for name, each in self.known.items()},
+            drawn=None if self.drawn is None else self.drawn[:, places],
+        )
 
     def until(self, n_days: int) -> Panel:
         """Keep what was known after so many days; what is known beforehand stays."""
@@ -185,11 +203,62 @@ class Panel:
     @property
     def open_weekdays(self) -> NDArray[np.bool_]:
         """Days of the cycle on which there has ever been a row, by day % cycle."""
+        if self.weekdays is not None:
+            return self.weekdays
         cycle = self.cycle if self.unit == "day" else 1
         seen = ~np.isnan(self.observed).all(axis=0)
         found = np.zeros(cycle, dtype=np.bool_)
         np.logical_or.at(found, np.arange(seen.size) % cycle, seen)
         return found if self.n_days >= 2 * cycle else np.ones(cycle, dtype=np.bool_)
+
+
+@dataclass(frozen=True)
+class PanelFacts:
+    """What a panel was found to be, so that further series of the same table are read alike.
+
+    Attributes
+    ----------
+    first_day : datetime.date
+    n_days, n_series : int
+    flags : bool
+        Whether anything tells which days sold out.
+    zero_gaps : bool
+        Whether days without a row are days on which nothing was sold.
+    seen : ndarray of bool, shape (n_days,)
+        Days on which there is any row.
+    weekdays : ndarray of bool
+        As for `Panel`.
+    closed : ndarray of bool, shape (n_days + n_coming,)
+        Days that are closed for all series.
+    closing : mapping of str to list of str
+        Values of columns that close a day.
+    labels : mapping of str to list of str
+        Values of categories, in the order of their numbers.
+    alike : str
+        The category whose series are similar; empty where none is.
+    groups : ndarray
+        Its numbers, in the order of `largest`.
+    largest : ndarray
+        Largest sales of each group of similar series, and last those of all.
+    events : mapping of str to ndarray of shape (n_days + 1,)
+        Of columns with numbers: the share of series that have three times their mean on each day,
+        and last the largest number.
+    """
+
+    first_day: datetime.date
+    n_days: int
+    n_series: int
+    flags: bool
+    zero_gaps: bool
+    seen: NDArray[np.bool_]
+    weekdays: NDArray[np.bool_]
+    closed: NDArray[np.bool_]
+    closing: Mapping[str, list[str]]
+    labels: Mapping[str, list[str]]
+    alike: str
+    groups: NDArray[np.int64]
+    largest: Array
+    events: Mapping[str, Array]
 
 
 def read_panel(
@@ -200,7 +269,22 @@ def read_panel(
     n_coming: int = 0,
     force: bool = False,
 ) -> tuple[Panel, list[str]]:
-    """Read a panel from a table.
+    """Read a panel, and what should be said of it, as `read_panel_and_facts` does."""
+    words: dict[str, Any] = {"coming": coming, "n_coming": n_coming, "force": force}
+    return read_panel_and_facts(table, schema, **words)[:2]
+
+
+def read_panel_and_facts(
+    table: polars.DataFrame,
+    schema: Schema,
+    *,
+    coming: Any = None,
+    n_coming: int = 0,
+    force: bool = False,
+    like: PanelFacts | None = None,
+    span: tuple[datetime.date, datetime.date] | None = None,
+) -> tuple[Panel, list[str], PanelFacts]:
+    """Read a panel from a table, and keep what is needed to read further series alike.
 
     Sales far beyond all others of their series are mistyped, and count as unknown.
 
@@ -215,11 +299,16 @@ def read_panel(
         Coming days that matter, lead time included.
     force : bool
         Whether to take all cells as they are.
+    like : PanelFacts, optional
+        Of the panel that these are further series of: what depends on other series is as there.
+    span : tuple of two dates, optional
+        First and last date of a larger table that these are some series of.
 
     Returns
     -------
     panel : Panel
     notes : list of str
+    facts : PanelFacts
     """
     import polars as pl
 
@@ -228,12 +317,14 @@ def read_panel(
     dates = read_dates(table, schema.date, schema.date_format)
     later = None if coming is None else _coming_rows(as_polars(coming), schema, table)
     keys, codes = _number_series(table, schema.series, later)
-    first, last = dates.min(), dates.max()
+    first, last = span or (dates.min(), dates.max())
     assert isinstance(first, datetime.date)
     assert isinstance(last, datetime.date)
     period = schema.period or find_period(dates, schema.date)
     day = period_place(first, period, dates.to_numpy())
-    n_days, unit = int(day.max()) + 1, period.split()[-1]
+    n_days, unit = int(period_place(first, period, last)) + 1, period.split()[-1]
+    if like is not None:
+        schema = replace(schema, gaps="zero" if like.zero_gaps else "missing")
     place = codes * n_days + day
     repeated = np.flatnonzero(np.diff(np.sort(place)) == 0)
     if repeated.size:
@@ -264,23 +355,33 @@ def read_panel(
     told = None if hidden is None else np.full(shape, np.nan)
     if told is not None:
         told[codes, day] = hidden
-    observed, told = _fill_gaps(observed, told, schema.gaps, period, notes)
+    if like is not None:
+        told = np.full(shape, np.nan) if told is None and like.flags else told
+        told = told if like.flags else None
+    seen = (~np.isnan(observed)).any(axis=0) if like is None else like.seen
+    observed, told, zero_gaps = _fill_gaps(observed, told, schema.gaps, period, seen, notes)
+    events: dict[str, Array] = {}
+    start = first, period
     if not force:
-        observed = _without_mistyped(observed, schema.sales, (first, period), keys, notes)
+        events[schema.sales] = _events(observed) if like is None else like.events[schema.sales]
+        observed = _without_mistyped(observed, schema.sales, start, keys, notes, events, like)
         told = None if told is None else np.where(np.isnan(observed), np.nan, told)
     cells = np.zeros((3, 0), dtype=np.intp)
     if later is not None:
         cells = _coming_cells(later, schema, keys, period_place(first, period, later[schema.date]))
         cells = cells[:, (cells[2] >= 0) & (cells[2] < n_days + n_coming)]
     at, shape = (codes, day, cells), (n_series, n_days + n_coming)
-    known, categories = _known(table, later, schema, at, shape, notes)
-    if not force and schema.price in known and schema.price not in categories:
-        prices = known[schema.price]
-        known[schema.price] = _without_mistyped(prices, schema.price, (first, period), keys, notes)
-    static = _static(table, later, schema, at, keys)
+    labels: dict[str, list[str]] = {} if like is None else dict(like.labels)
+    known, categories = _known(table, later, schema, at, shape, notes, labels)
+    price = schema.price if schema.price in known else None
+    if not force and price is not None and price not in categories:
+        events[price] = _events(known[price]) if like is None else like.events[price]
+        known[price] = _without_mistyped(known[price], price, start, keys, notes, events, like)
+    static = _static(table, later, schema, at, keys, labels)
     planned = _planned(observed, period, notes)
-    closed = _closed_weekdays(observed, period, n_coming)
-    closed |= _closed_by_column(table, later, schema, at, closed)
+    closed = _closed_weekdays(observed, period, n_coming, like)
+    closing: dict[str, list[str]] = {} if like is None else dict(like.closing)
+    closed |= _closed_by_column(table, later, schema, at, closed, closing, like is None)
     closed[:, :n_days] &= ~(observed > 0)
     shut = closed[:, :n_days] & (observed == 0)
     if shut.any():
@@ -290,16 +391,47 @@ def read_panel(
         )
         observed = np.where(shut, np.nan, observed)
         told = None if told is None else np.where(shut, np.nan, told)
-    group = _similar(observed, static)
-    price = schema.price if schema.price in known else None
     out_of = keys if keys.width else pl.DataFrame()
     panel = Panel(
-        observed, told, first, period, group, static, known, categories, price, out_of, planned
+        observed, told, first, period, None, static, known, categories, price, out_of, planned
     )
-    return replace(panel, closed=closed if closed.any() else None), notes
+    panel = replace(panel, closed=closed if closed.any() else None)
+    if like is not None:
+        if like.alike:
+            group = np.searchsorted(like.groups, static[like.alike])
+            there = like.groups[np.minimum(group, like.groups.size - 1)] == static[like.alike]
+            panel = replace(panel, group=np.where(there, group, like.groups.size).astype(np.intp))
+        return replace(panel, weekdays=like.weekdays), notes, like
+    alike, largest = _similar(observed, static), panel.largest
+    groups = np.unique(static[alike]) if alike else np.zeros(1, dtype=np.int64)
+    if alike:
+        group = np.searchsorted(groups, static[alike]).astype(np.intp)
+        panel = replace(panel, group=group)
+    most = np.zeros(groups.size + 1)
+    np.maximum.at(most, np.zeros(n_series, int) if panel.group is None else panel.group, largest)
+    most[-1] = largest.max()
+    facts = PanelFacts(
+        first_day=first,
+        n_days=n_days,
+        n_series=n_series,
+        flags=told is not None,
+        zero_gaps=zero_gaps,
+        seen=seen,
+        weekdays=panel.open_weekdays,
+        closed=np.asarray(closed.all(axis=0)),
+        closing=closing,
+        labels=labels,
+        alike=alike,
+        groups=groups,
+        largest=most,
+        events=events,
+    )
+    return panel, notes, facts
 
 
-def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) -> None:
+def refuse_absurd(
+    panel: Panel, series: Places, expected: Array, advice: str, like: PanelFacts | None = None
+) -> None:
     """Refuse what sales of the past cannot explain, whichever model expects it.
 
     Parameters
@@ -309,6 +441,8 @@ def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) ->
         What is expected, or ordered before lots, of single periods.
     advice : str
         What to do about it, the end of a sentence.
+    like : PanelFacts, optional
+        Of a panel that these are further series of.
 
     Raises
     ------
@@ -321,7 +455,10 @@ def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) ->
     group = np.zeros(panel.n_series, np.intp) if panel.group is None else panel.group
     alike = np.zeros(int(group.max(initial=0)) + 1)
     np.maximum.at(alike, group, own)
-    alike = np.where(alike > 0, alike, own.max(initial=0.0) or 1.0)  # where nothing was ever sold
+    if like is not None:
+        alike = like.largest
+    most = alike.max(initial=own.max(initial=0.0))
+    alike = np.where(alike > 0, alike, most or 1.0)  # where nothing was ever sold
     short = (seen.sum(axis=1) < 4 * _WEEK) | (own <= 0)
     largest = np.where(short, np.maximum(own, alike[group]), own)
     wrong = ~(expected <= MAX_TIMES * largest[series])
@@ -343,6 +480,11 @@ def refuse_absurd(panel: Panel, series: Places, expected: Array, advice: str) ->
 
 
 # --- Series and days.
+
+
+def keys_of(table: polars.DataFrame, names: Sequence[str]) -> polars.DataFrame:
+    """Columns that tell series apart, as text."""
+    return table.select(as_categories(table[name]).alias(f"\0{name}") for name in names)
 
 
 def _number_series(
@@ -376,9 +518,16 @@ def _number_series(
 
 
 def _fill_gaps(
-    observed: Array, hidden: Array | None, gaps: str, period: str, notes: list[str]
-) -> tuple[Array, Array | None]:
+    observed: Array,
+    hidden: Array | None,
+    gaps: str,
+    period: str,
+    anywhere: NDArray[np.bool_],
+    notes: list[str],
+) -> tuple[Array, Array | None, bool]:
     """Decide what days or weeks without a row are, between the first and last of each series.
+
+    A day without any row (`anywhere`) is a closed day. Last it is said whether they are zeros.
 
     Where they are zeros, those after the last row are as well, unless the series has ended: no row
     for a while, and for longer than four times its mean interval between rows.
@@ -388,12 +537,11 @@ def _fill_gaps(
     first = np.where(seen.any(axis=1), seen.argmax(axis=1), n_days)
     last = n_days - 1 - seen[:, ::-1].argmax(axis=1)
     day = np.arange(n_days)
-    anywhere = seen.any(axis=0)  # a day without any row is a closed day
     inside = (day > first[:, None]) & (day < last[:, None]) & anywhere
     empty = inside & ~seen
     n_empty, n_inside = int(empty.sum()), int(inside.sum())
     if not n_empty and gaps != "zero":
-        return observed, hidden
+        return observed, hidden, False
     values = observed[seen]
     whole = bool((values == np.round(values)).all())
     # where one is sold on many days, none is sold on some: such rows were left out
@@ -406,23 +554,38 @@ def _fill_gaps(
         empty |= (alive & seen.any(axis=1))[:, None] & (day > last[:, None]) & anywhere
         n_empty = int(empty.sum())
     if not n_empty:
-        return observed, hidden
+        return observed, hidden, as_zero
     one, unit = n_empty == 1, period.split()[-1]
     count = f"{n_empty:,} {unit}{'' if one else 's'} without a row count{'s' if one else ''}"
     if as_zero:
         why = "" if gaps == "zero" else ", because no row has 0 and many have 1"
         notes.append(f"{count} as 0 sold{why}.")
         hidden = None if hidden is None else np.where(empty, 0.0, hidden)
-        return np.where(empty, 0.0, observed), hidden
+        return np.where(empty, 0.0, observed), hidden, True
     if many or gaps == "auto":
         notes.append(
             f"{count} as unknown, not as 0; if nothing was sold then, say so (gaps='zero')."
         )
-    return observed, hidden
+    return observed, hidden, False
+
+
+def _events(values: Array) -> Array:
+    """Share of series that have three times their mean on each day; last, the largest number."""
+    positive = np.where(values > 0, values, 0.0)
+    mean = positive.sum(axis=1) / np.maximum((positive > 0).sum(axis=1), 1)
+    there = ~np.isnan(values) & (mean[:, None] > 0)
+    often = (there & (positive >= 3 * mean[:, None])).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    return np.append(often, positive.max(initial=0.0))
 
 
 def _without_mistyped(
-    values: Array, name: str, start: tuple[Any, str], keys: polars.DataFrame, notes: list[str]
+    values: Array,
+    name: str,
+    start: tuple[Any, str],
+    keys: polars.DataFrame,
+    notes: list[str],
+    events: Mapping[str, Array],
+    like: PanelFacts | None,
 ) -> Array:
     """Take cells for unknown that are ten times all others of their series, but for 2% of them.
 
@@ -444,7 +607,10 @@ def _without_mistyped(
         there = np.flatnonzero(positive[row])
         falling = there[np.argsort(-positive[row, there], kind="stable")]
         long = there.size >= 10
-        floor = 5.0 if long else np.delete(highest, row).max(initial=0.0) or np.inf
+        floor = 5.0
+        if not long:
+            others = events[name][-1] if like else np.delete(highest, row).max(initial=0.0)
+            floor = others or np.inf
         size = np.maximum(positive[row, falling], floor)
         times = 10.0 if 2 * there.size > there[-1] - there[0] else 100.0
         beyond = np.flatnonzero(size[:-1] >= times * size[1:]) + 1
@@ -452,12 +618,16 @@ def _without_mistyped(
         two_scales += [size[n - 1 : n + 1] for n in beyond if long and few < n < size.size - few]
         last = max(beyond[beyond <= few], default=0)
         for day in falling[:last]:
+            if like is not None:
+                if events[name][day] < 0.2:
+                    found.append((int(row), int(day), positive[row, falling[last]]))
+                continue
             others = ~np.isnan(values[:, day]) & (mean > 0)
             others[row] = False
             event = (positive[others, day] >= 3 * mean[others]).sum()
             if not event or event < 0.2 * others.sum():
                 found.append((int(row), int(day), positive[row, falling[last]]))
-    if 2 * len(two_scales) > (count >= 10).sum():
+    if like is None and 2 * len(two_scales) > (count >= 10).sum():
         high, low = two_scales[0]
         raise InvalidInput(
             f"A plan of this table cannot be right, because most series have two scales in "
@@ -492,7 +662,9 @@ def _planned(observed: Array, period: str, notes: list[str]) -> NDArray[np.bool_
 # --- Days on which nothing can be sold.
 
 
-def _closed_weekdays(observed: Array, period: str, n_coming: int) -> NDArray[np.bool_]:
+def _closed_weekdays(
+    observed: Array, period: str, n_coming: int, like: PanelFacts | None
+) -> NDArray[np.bool_]:
     """Weekdays on which a series, or all together, only ever had rows of 0.
 
     By chance that is unlikely: the share of zeros on the other weekdays, to the power of how often
@@ -509,13 +681,16 @@ def _closed_weekdays(observed: Array, period: str, n_coming: int) -> NDArray[np.
         np.stack([each[:, weekday[:n_days] == place].sum(axis=1) for place in range(cycle)], axis=1)
         for each in (seen, zero)
     )
-    for every in (False, True):
+    if like is not None:
+        closed |= like.closed[: closed.shape[1]]
+    for every in (False, True) if like is None else (False,):
         rows, zeros = (
             (each.sum(axis=0, keepdims=True) if every else each) for each in (n_seen, n_zero)
         )
         others = rows.sum(axis=1, keepdims=True) - rows
         share = (zeros.sum(axis=1, keepdims=True) - zeros + 0.5) / (others + 1.0)
-        never = (zeros == rows) & (rows >= 3) & (share**rows < 1e-3 / rows.size)
+        n_tests = rows.size if like is None else like.n_series * cycle
+        never = (zeros == rows) & (rows >= 3) & (share**rows < 1e-3 / n_tests)
         closed |= never[:, weekday]
     return closed
 
@@ -526,22 +701,29 @@ def _closed_by_column(
     schema: Schema,
     at: tuple[Places, Places, Places],
     closed: NDArray[np.bool_],
+    closing: dict[str, list[str]],
+    learn: bool,
 ) -> NDArray[np.bool_]:
-    """Days that a column such as ``open`` closes: one of its values only ever comes with 0."""
+    """Days that a column such as ``open`` closes: one of its values only ever comes with 0.
+
+    Such values are added to `closing`, or taken from there.
+    """
     found = np.zeros(closed.shape, dtype=np.bool_)
     open_rows = ~closed[at[:2]]  # Sundays explain themselves
     zero = numbers(table, schema.sales, "sales") == 0
     for name in schema.known_future:
         text = as_categories(table[name])
-        if text.n_unique() > 10:
+        if text.n_unique() > 10 or not (learn or name in closing):
             continue
         values, value = np.unique(text.to_numpy(), return_inverse=True)
         rows, zeros = np.bincount(value), np.bincount(value, zero)
         others = np.bincount(value, zero & open_rows), np.bincount(value, open_rows)
         part, whole = (each.sum() - each for each in others)
         never = (zeros == rows) & (rows >= 3) & (((part + 0.5) / (whole + 1.0)) ** rows < 1e-3)
+        never = never if learn else np.isin(values, closing[name])
         if not never.any():
             continue
+        closing[name] = [str(each) for each in values[never]]
         shut = never[value]
         found[at[0][shut], at[1][shut]] = True
         if later is not None and name in later.columns:
@@ -595,10 +777,12 @@ def _known(
     at: tuple[Places, Places, Places],
     shape: tuple[int, int],
     notes: list[str],
+    labels: dict[str, list[str]],
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """Matrices of what is known beforehand, and which of them are categories.
 
-    A column that coming days lack is left out.
+    A column that coming days lack is left out. Values of categories are added to `labels`, or taken
+    from there.
     """
     import polars as pl
 
@@ -624,7 +808,7 @@ def _known(
             past, next_days = (numbers(pl.DataFrame([each]), name, "known_future") for each in both)
         else:
             text = [as_categories(each) for each in both]
-            values = pl.concat(text).unique().sort()
+            values = labels.setdefault(name, pl.concat(text).unique().sort().to_list())
             categories.append(name)
             past, next_days = (_codes(each, values).astype(np.float64) for each in text)
         matrix = np.full(shape, np.nan)
@@ -658,18 +842,22 @@ def _static(
     schema: Schema,
     at: tuple[Places, Places, Places],
     keys: polars.DataFrame,
+    labels: dict[str, list[str]],
 ) -> dict[str, NDArray[np.int64]]:
-    """Categories of series as numbers, −1 where unknown: columns that never change, and parts."""
+    """Categories of series as numbers, −1 where unknown: columns that never change, and parts.
+
+    Values are added to `labels`, or taken from there.
+    """
     found: dict[str, NDArray[np.int64]] = {}
-    if keys.height < 2:
+    if keys.height < 2 and not labels:
         return found
     if len(schema.series) > 1:
         for name in schema.series:
             text = keys[f"\0{name}"]
-            found[name] = _codes(text, text.unique().sort())
+            found[name] = _codes(text, labels.setdefault(name, text.unique().sort().to_list()))
     for name in schema.static:
         text = as_categories(table[name])
-        values = text.unique().sort()
+        values = labels.setdefault(name, text.unique().sort().to_list())
         own = np.full(keys.height, -1, dtype=np.int64)
         own[at[0]] = _codes(text, values)
         if later is not None and name in later.columns and set(schema.series) <= set(later.columns):
@@ -679,16 +867,16 @@ def _static(
     return found
 
 
-def _codes(text: polars.Series, values: polars.Series) -> NDArray[np.int64]:
+def _codes(text: polars.Series, values: list[str]) -> NDArray[np.int64]:
     """Places of text among values, −1 where it is none of them."""
     import polars as pl
 
-    places = range(values.len())
+    places = range(len(values))
     return text.replace_strict(values, places, default=-1, return_dtype=pl.Int64).to_numpy()
 
 
-def _similar(observed: Array, static: Mapping[str, NDArray[np.int64]]) -> Places | None:
-    """Series that share the category which says most about levels; None where none says much.
+def _similar(observed: Array, static: Mapping[str, NDArray[np.int64]]) -> str:
+    """Name the category that says most about levels; none where none says much.
 
     By the share of the variance of log-levels between series that lies between categories, as
     adjusted for their number.
@@ -698,11 +886,11 @@ def _similar(observed: Array, static: Mapping[str, NDArray[np.int64]]) -> Places
         level = np.log(np.nansum(observed, axis=1) / count)
     known = np.isfinite(level)
     if known.sum() < 4 or not static:
-        return None
+        return ""
     value = level[known] - level[known].mean()
     total = float(value @ value) / (value.size - 1)
-    best, group = 0.1, None
-    for codes in static.values():
+    best, alike = 0.1, ""
+    for name, codes in static.items():
         _, label = np.unique(codes[known], return_inverse=True)
         size = np.bincount(label)
         if size.size > value.size / 2 or size.size < 2:
@@ -710,8 +898,8 @@ def _similar(observed: Array, static: Mapping[str, NDArray[np.int64]]) -> Places
         rest = value - (np.bincount(label, weights=value) / size)[label]
         explained = 1.0 - float(rest @ rest) / (value.size - size.size) / max(total, 1e-300)
         if explained > best:
-            best, group = explained, np.unique(codes, return_inverse=True)[1]
-    return None if group is None else group.astype(np.intp)
+            best, alike = explained, name
+    return alike
 
 
 # --- Labels.
