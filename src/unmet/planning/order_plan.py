@@ -37,6 +37,7 @@ from unmet.planning.candidates import (
 from unmet.planning.candidates import drivers as drivers_of
 from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
 from unmet.planning.history import History
+from unmet.planning.on_dask import fit_on_dask, is_dask, on_workers, write_orders
 from unmet.planning.stockouts import VIEWS, infer_stockouts, without_few_flags
 from unmet.progress import Step, silent
 from unmet.tables.dates import LENGTH, PERIODS, period_date
@@ -208,6 +209,8 @@ class OrderPlan(BaseEstimator):
     notes_: tuple[str, ...]
     _is_part = False  # of the orders of a larger table
     _sample: tuple[Panel, Places] | None = None
+    _span: tuple[Any, Any] | None = None
+    _on_dask: Any = None  # the table of which a sample was learned from
 
     def check(self) -> Newsvendor:
         """Validate all parameters, raise one error that lists every problem; return the cost."""
@@ -342,6 +345,15 @@ class OrderPlan(BaseEstimator):
                 "deliveries must be given with supply and without a lead_time: they tell it."
             )
         tell: Step = progress if progress is not None else silent
+        self._on_dask = None
+        if is_dask(table):
+            if any(each is not None for each in (on_order, deliveries, log, hours)):
+                raise Unsupported(
+                    "on_order, deliveries, log and hours must not be given with a Dask frame."
+                )
+            fit_on_dask(self, table, future, force, tell)
+            self._on_dask = (*self._on_dask, future, force)
+            return self
         rows, ahead, leads = self._open(table, future, log, hours, force, tell, deliveries)
         with one_blas_thread():  # the same sums on every machine
             if self.supply is not None:
@@ -440,7 +452,12 @@ class OrderPlan(BaseEstimator):
         alone = self.supply is None and log is None and hours is None
         if not (alone and self._read_sample(sales, future, ahead)):
             self.panel_, notes, self._facts = read_panel_and_facts(
-                self.with_flags(rows), self.schema_, coming=future, n_coming=ahead, force=force
+                self.with_flags(rows),
+                self.schema_,
+                coming=future,
+                n_coming=ahead,
+                force=force,
+                span=self._span,
             )
         else:
             notes = self._sample_notes
@@ -485,8 +502,8 @@ class OrderPlan(BaseEstimator):
             return False
         rows, schema = sales.table, self.schema_
         keys = keys_of(rows.select(schema.series), schema.series)
-        number = hashes_of(keys.unique().rows(), self.random_state)
-        chosen = keys.unique()[np.argsort(number, kind="stable")[: self.max_series]]
+        each = keys.unique()
+        chosen = each[np.argsort(hashes_of(each.rows(), self.random_state))[: self.max_series]]
         later = None
         if future is not None:  # series that only it has are new: they are decided with the sample
             later = as_polars(future)
@@ -494,10 +511,10 @@ class OrderPlan(BaseEstimator):
             if len(names) == len(schema.series):
                 asked = keys_of(later, names)
                 others = keys.join(chosen, on=keys.columns, how="anti", nulls_equal=True)
-                later = later.filter(~_among(asked, others))
+                later = later.filter(~among(asked, others))
         span = rows[schema.date].min(), rows[schema.date].max()
         words: dict[str, Any] = {"n_coming": ahead, "force": self._force, "span": span}
-        some = rows.filter(_among(keys, chosen))
+        some = rows.filter(among(keys, chosen))
         sampled, notes, facts = read_panel_and_facts(some, schema, coming=later, **words)
         sampled, said = without_few_flags(sampled)
         self._facts = facts = replace(facts, flags=sampled.hidden is not None)
@@ -513,10 +530,16 @@ class OrderPlan(BaseEstimator):
         self._sample_notes = [
             *notes,
             *said,
-            f"What is common to all {sales.n_series:,} series was learned from "
-            f"{self.max_series:,} of them, drawn at random (max_series=).",
+            self.learned_from(sales.n_series),
         ]
         return True
+
+    def learned_from(self, n_series: int) -> str:
+        """Say how many series were learned from."""
+        return (
+            f"What is common to all {n_series:,} series was learned from {self.max_series:,} of "
+            "them, drawn at random (max_series=)."
+        )
 
     def _evaluate_overrides(self, log: DecisionLog, rows: polars.DataFrame) -> None:
         demand = self.demand_
@@ -622,7 +645,38 @@ class OrderPlan(BaseEstimator):
             - ``expected_loss``, where costs are given: what these cost.
         """
         check_is_fitted(self, "n_rows_")
+        if self._on_dask is not None:
+            return on_workers(self, "orders", *self._on_dask[2:])
         return like_table(self.order_table_, self._kind)
+
+    def _orders_table(self) -> polars.DataFrame:
+        return self.order_table_
+
+    def write_orders(
+        self, folder: str | Path, *, progress: Step | None = None
+    ) -> tuple[int, float]:
+        """Let the workers of Dask write the orders as Parquet, a file for each partition.
+
+        Parameters
+        ----------
+        folder : str or Path
+            That all workers reach; empty, or made.
+        progress : callable, optional
+            As for `fit`.
+
+        Returns
+        -------
+        rows : int
+            How many orders were written.
+        total : float
+            Their sum.
+        """
+        check_is_fitted(self, "n_rows_")
+        if self._on_dask is None:
+            raise Unsupported("write_orders must be asked of a plan that a Dask frame was given.")
+        tell: Step = progress if progress is not None else silent
+        future, force = self._on_dask[2:]
+        return write_orders(self, folder, future, force, tell)
 
     def quantiles(self, levels: Sequence[float] = (0.5, 0.9)) -> Any:
         """Give quantiles of the demand of every series and coming period.
@@ -669,9 +723,14 @@ class OrderPlan(BaseEstimator):
             columns ``ds`` and ``y`` of forecasting libraries gets the corrected history as ``y``,
             and what was sold as ``y_observed``.
         """
+        check_is_fitted(self, "n_rows_")
+        if self._on_dask is not None:
+            return on_workers(self, "demand", *self._on_dask[2:])
+        return like_table(self._demand_table(), self._kind)
+
+    def _demand_table(self) -> polars.DataFrame:
         import polars as pl
 
-        check_is_fitted(self, "n_rows_")
         panel = self.panel_
         series, day = np.nonzero(~np.isnan(panel.observed))
         sales = panel.observed[series, day]
@@ -703,7 +762,7 @@ class OrderPlan(BaseEstimator):
         found = self._keyed(frame, series)
         if (self.schema_.date, self.schema_.sales) == ("ds", "y"):
             found = found.rename({"sales": "y_observed", "demand": "y"})
-        return like_table(found, self._kind)
+        return found
 
     def _quantiles_of_days(self, levels: Sequence[float]) -> list[Array]:
         """Quantiles of the demand of all past days, each of shape (n_series, n_days)."""
@@ -874,6 +933,7 @@ class OrderPlan(BaseEstimator):
         state = dict(vars(self))
         if "_memo" in state:
             state["_memo"] = {}
+        state.pop("_on_dask", None)  # its rows lie elsewhere
         if hasattr(self, "replenishment_"):
             found = self.replenishment_
             state["replenishment_"] = replace(found, _given=found.projection)
@@ -1024,7 +1084,7 @@ class OrderPlan(BaseEstimator):
         table : table
             With the columns that `fit` was given, and dates up to the same last one.
         future : table, optional
-            As for `fit`.
+            As for `fit`, but for new series.
         force : bool, default=False
             As for `fit`.
 
@@ -1065,6 +1125,11 @@ class OrderPlan(BaseEstimator):
                 f"table must have dates from {facts.first_day} to {last}, as the plan was learned "
                 f"from, got {sales.table[schema.date].min()} to {latest}: fit it again."
             )
+        if future is not None:
+            future = as_polars(future)
+            if set(schema.series) <= set(future.columns):  # no new series: others know of those
+                keys = keys_of(sales.table, schema.series)
+                future = future.filter(among(keys_of(future, schema.series), keys))
         other, ahead = copy(self), self.lead_time + self.horizon
         other.panel_, _, _ = read_panel_and_facts(
             sales.table,
@@ -1339,7 +1404,7 @@ class OrderPlan(BaseEstimator):
         return f"{within}, before the next order can arrive"
 
 
-def _among(asked: polars.DataFrame, keys: polars.DataFrame) -> polars.Series:
+def among(asked: polars.DataFrame, keys: polars.DataFrame) -> polars.Series:
     """Whether each key is among some."""
     import polars as pl
 

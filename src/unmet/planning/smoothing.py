@@ -70,7 +70,7 @@ def _states(history: History, block: slice, wanted: NDArray[np.intp], steps: int
     cycle, profile = history.cycle, _of_all(history)
     alpha, gamma = (each.ravel() for each in np.meshgrid(ALPHAS, GAMMAS if cycle > 1 else [0.0]))
     shape = (demand.shape[0], alpha.size)
-    level, factor = np.empty(shape), np.ones((cycle, *shape))
+    level, factor = np.zeros(shape), np.ones((cycle, *shape))
     before = [level] * steps  # levels of the last states
     squares, count, seen_so_far = np.zeros(shape), np.zeros((shape[0], 1)), np.zeros((shape[0], 1))
     found = np.empty((shape[0], wanted.size, cycle))
