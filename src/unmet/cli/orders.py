@@ -51,6 +51,7 @@ EXAMPLES = {
         "unmet plan sales.csv --horizon 14 --service-level .95 --future prices.csv --country DE",
         "unmet plan sales.csv --log decisions.parquet --decided ordered.csv --report report.html",
         "unmet plan --receipts receipts.csv --horizon 3",
+        "unmet plan data/*.parquet --dask local -o orders",
     ),
     "replenish": (
         "unmet replenish sales.csv --lead-time 2 --on-hand left",
@@ -118,8 +119,15 @@ _MODEL: Named = {
 _STEP: Named = {
     "step": word("Size of a lot; 'none' keeps fractions. By default 1 where sales are whole.")
 }
+_NOT_ON_DASK = (*("demand_output", "log", "decided", "quantiles", "hourly", "receipts", "report"),)
 PLAN: Options = {
-    "Files": _WRITTEN,
+    "Files": {
+        **_WRITTEN,
+        "dask": word(
+            "Plan Parquet files of any size on workers of Dask, which write orders into a folder "
+            "(-o): local, or the address of a scheduler, such as tcp://10.0.0.1:8786."
+        ),
+    },
     "Columns, where the guess is wrong": _COLUMNS,
     "Orders": {
         "horizon": (int, 7, "How many days orders are for."),
@@ -224,6 +232,9 @@ _Sales = Annotated[
 
 def plan(
     table: _Sales = None,
+    more: Annotated[
+        list[Path] | None, typer.Argument(help="With --dask, further Parquet files.")
+    ] = None,
     *,
     words: dict[str, Any],
 ) -> None:
@@ -236,6 +247,12 @@ def plan(
     from unmet.validation import ErrorCollector
 
     wrong = ErrorCollector()
+    scheduler = words.pop("dask")
+    if more and scheduler is None:
+        wrong.sentences.append(
+            f"One table must be given, got {1 + len(more)} files: put them into one, or plan them "
+            "together with --dask local."
+        )
     till = _till(table, words, wrong)
     under, over, level = (words[name] for name in ("underage", "overage", "service_level"))
     wrong.about_costs(level, underage=under, overage=over)
@@ -257,7 +274,76 @@ def plan(
         random_state=words["seed"],
     )
     words["quantiles"] = wrong.ask(levels, words["quantiles"])
-    _order(planned, table, words, wrong, till)
+    if scheduler is not None:
+        _order_on_dask(
+            planned, [path for path in (table, *(more or ())) if path], words, wrong, scheduler
+        )
+    else:
+        _order(planned, table, words, wrong, till)
+
+
+def _order_on_dask(
+    planned: OrderPlan,
+    files: list[Path],
+    words: dict[str, Any],
+    wrong: ErrorCollector,
+    scheduler: str,
+) -> None:
+    """Fit the plan to a sample of the series, and let workers write the orders of all."""
+    from unmet.errors import MissingPackage
+    from unmet.progress import report_progress
+
+    given = [name for name in _NOT_ON_DASK if words.get(name)]
+    wrong.sentences += [
+        f"--{name.replace('_', '-')} must not be given beside --dask." for name in given
+    ]
+    folder: Path = words["output"]
+    if folder == PLAN["Files"]["output"][1]:
+        folder = Path("orders")
+    if folder.suffix or folder.is_file():
+        wrong.sentences.append(f"--output must be a folder beside --dask, got {folder}.")
+    elif folder.exists() and any(folder.iterdir()):
+        wrong.sentences.append(f"--output must be an empty folder beside --dask, got {folder}.")
+    odd = [path for path in files if path.is_file() and path.suffix.lower() != ".parquet"]
+    lost = [path for path in files if not path.exists()]
+    if odd or lost:
+        wrong.sentences.append(
+            f"--dask reads Parquet files, or a folder of them, got {(odd or lost)[0]}"
+            f"{'' if odd else ', which does not exist'}."
+        )
+    wrong.ask(planned.check)
+    wrong.tell()
+    dd = MissingPackage.or_load("--dask", "dask.dataframe", "dask")
+    distributed = MissingPackage.or_load("--dask", "distributed", "dask")
+    future = words["future"]
+    coming = None if future is None else out.read_words(future, words, beside=True).table
+    local = {"processes": True, "threads_per_worker": 1, "dashboard_address": None}
+    try:
+        client = (
+            distributed.Client(scheduler) if scheduler != "local" else distributed.Client(**local)
+        )
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            f"--dask must be 'local' or the address of a scheduler that answers, got "
+            f"{scheduler!r}: {error}."
+        ) from None
+    with client, report_progress() as step_done:
+        frame = dd.read_parquet([str(path) for path in files])
+        planned.fit(frame, future=coming, force=words["force"], progress=step_done)
+        count, total = planned.write_orders(folder, progress=step_done)
+    if not words["as_json"]:
+        typer.echo(
+            f"{total:,.0f} units in {count:,} orders, written into {folder} by the workers. "
+            f"{planned.choice_.why}"
+        )
+    written = [folder]
+    if words["save"] is not None:
+        written.append(planned.save(words["save"], about={"command": out.command_line()}))
+    if words["as_json"]:
+        content = {"columns": planned.schema_.to_dict(), "orders": count, "total": total}
+        out.print_json({**content, "notes": planned.notes_}, written)
+    out.remark((*planned.notes_, *planned.choice_.left_out))
+    out.show_files(written)
 
 
 def replenish(

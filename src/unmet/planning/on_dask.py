@@ -83,10 +83,10 @@ class DaskTable:
         found = _compute([_delayed(_some_rows)(e, self.schema, self.seed, chosen) for e in every])
         return pl.concat([e for e in found if e.height], how="vertical_relaxed"), chosen
 
-    def map(self, ask: Callable[..., Any], plan: OrderPlan, *more: Any) -> list[Any]:
-        """Ask something of every partition, with a plan: a delayed answer for each."""
-        shared = _delayed(plan, pure=True)
-        return [_delayed(ask)(each, shared, *more) for each in self.frame.to_delayed()]
+    def map(self, ask: Callable[..., Any], *given: Any) -> list[Any]:
+        """Ask something of every partition, given the same of all: a delayed answer for each."""
+        shared = [_delayed(each) for each in given]  # sent once, and again where a worker died
+        return [_delayed(ask)(each, *shared) for each in self.frame.to_delayed()]
 
 
 def is_dask(table: Any) -> bool:
@@ -150,7 +150,6 @@ def fit_on_dask(plan: OrderPlan, frame: Any, future: Any, force: bool, tell: Ste
 
 def on_workers(plan: OrderPlan, what: str, future: Any, force: bool) -> Any:
     """Give the orders or the corrected history of all series, as a Dask frame."""
-    dd = MissingPackage.or_load("fit", "dask.dataframe", "dask")
     table, own = plan._on_dask[0], getattr(plan, f"_{what}_table")()
     # parts of one table have columns of one kind, whatever is in them
     own = own.cast({name: float for name in ("order", "low", "high") if name in own.columns})
@@ -158,7 +157,12 @@ def on_workers(plan: OrderPlan, what: str, future: Any, force: bool) -> Any:
     new = own.filter(~np.isin(_numbers(own, table.schema, table.seed), table.hashes))
     if new.height:  # series of the coming days alone are in no partition
         parts.append(_delayed(_as_pandas)(new))
-    empty = _as_pandas(own.clear())
+    return frame_of(parts, _as_pandas(own.clear()))
+
+
+def frame_of(parts: list[Any], empty: Any) -> Any:
+    """Give delayed tables as one Dask frame."""
+    dd = MissingPackage.or_load("fit", "dask.dataframe", "dask")
     return dd.from_delayed(parts, meta=empty, verify_meta=False)
 
 

@@ -13,9 +13,15 @@ from sklearn.base import clone
 from unmet.arrays import Array, read_flags, read_missing
 from unmet.censoring import Diagnosis, LatentBand
 from unmet.costs import Newsvendor
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import numbers, open_frame, with_column
+from unmet.planning.on_dask import DaskTable, frame_of, is_dask
+from unmet.progress import silent
 from unmet.rows import Rows
+from unmet.tables.schema import Schema
+
+MAX_SERIES = 5_000
+"""Series of a Dask frame that are learned from."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +78,11 @@ def uncensor(
 
     Parameters
     ----------
-    frame : table of pandas, polars or pyarrow
-        Long: series, time and target.
+    frame : table of pandas, polars or pyarrow, or a Dask dataframe
+        Long: series, time and target. Of a Dask dataframe up to 5,000 series are learned from,
+        drawn by a seed, and each partition is corrected where it lies; without `features` the
+        target of each series is then taken in units of its own mean. `probability` is lazy, too;
+        `share` and `added` are those of the series that were learned from.
     rule : LatentBand, optional
         None is ``LatentBand(random_state=0)``. If you know about how often it sells out, say so:
         ``LatentBand(sellout_rate=0.3)``.
@@ -108,37 +117,64 @@ def uncensor(
     [94, 100, 100]
     """
     chosen = tuple(features or ())
-    opened = open_frame(frame, id_col, time_col, target_col, censored_col, stock_col, *chosen)
     if rule is not None and not isinstance(rule, LatentBand):
         raise InvalidInput(f"rule must be a LatentBand or None, got {rule!r:.60}.")
-    times, labels = (opened[each].to_numpy() for each in (time_col, id_col))
-    table = _calendar_features(times, labels) if features is None else numbers(opened, *chosen)
-    observed = numbers(opened, target_col)[:, 0]
-    flags: dict[str, Any] = {}
-    if censored_col is not None:
-        given = opened[censored_col].to_native()
-        flags["censored"] = read_flags(censored_col, given, len(opened))
-    if stock_col is not None:
-        stock = opened[stock_col].to_native()
-        flags["stock"] = read_missing(stock_col, stock, len(opened), endless=True)
-    cost = Newsvendor(1.0, 1.0)
+    task = _Task(chosen, censored_col, stock_col, id_col, time_col, target_col)
     fitted: LatentBand = clone(LatentBand(random_state=0) if rule is None else rule)
-    fitted.fit(cost, table, observed, **flags, time=times, series=labels)
-    asked = Rows.read(cost, table, observed, **flags)
+    if is_dask(frame):
+        return _on_dask(frame, fitted, task)
+    opened = task.open(frame)
+    times, labels = (opened[each].to_numpy() for each in (time_col, id_col))
+    table = numbers(opened, *chosen) if chosen else _calendar_features(times, labels)
+    return _correct(opened, fitted, task, table, times, labels)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Names of columns, as for `uncensor`."""
+
+    features: tuple[str, ...]
+    censored_col: str | None
+    stock_col: str | None
+    id_col: str
+    time_col: str
+    target_col: str
+
+    def open(self, frame: Any) -> Any:
+        named = (self.id_col, self.time_col, self.target_col, self.censored_col, self.stock_col)
+        return open_frame(frame, *named, *self.features)
+
+    def rows(self, opened: Any, scale: Array | float = 1.0) -> dict[str, Any]:
+        """Words of a fit: observations in units of a scale, flags and stock."""
+        found: dict[str, Any] = {"observed": numbers(opened, self.target_col)[:, 0] / scale}
+        if self.censored_col is not None:
+            given = opened[self.censored_col].to_native()
+            found["censored"] = read_flags(self.censored_col, given, len(opened))
+        if self.stock_col is not None:
+            stock = opened[self.stock_col].to_native()
+            stock = read_missing(self.stock_col, stock, len(opened), endless=True)
+            found["stock"] = stock / scale
+        return found
+
+
+def _correct(
+    opened: Any, fitted: LatentBand, task: _Task, table: Array, times: Any, labels: Any
+) -> Uncensored:
+    """Learn from all rows of a frame, and correct them."""
+    cost, known = Newsvendor(1.0, 1.0), task.rows(opened)
+    observed = known.pop("observed")
+    fitted.fit(cost, table, observed, **known, time=times, series=labels)
+    asked = Rows.read(cost, table, observed, **known)
     if fitted.order_rule_ is not None and fitted.order_rule_.accepted_:
         by_rule = fitted.order_rule_.censored_
         if asked.censored is not None:
             by_rule = np.where(np.isnan(asked.censored), by_rule, asked.censored)
         asked = replace(asked, censored=by_rule)
-    probability = fitted.model_.probability_censored(asked)
-    mean = np.maximum(fitted.model_.imputed(asked), observed)
-    target = np.where(probability > 0, mean, observed)
-    column = nw.new_series(target_col, target, backend=opened.implementation)
-    changed = with_column(opened.with_columns(column), f"{target_col}_observed", observed)
-    changed = with_column(changed, f"{target_col}_censored", probability)
+    frame, probability = _corrected(opened, fitted, task, asked, 1.0)
     total = float(np.abs(observed).sum())
+    target = numbers(nw.from_native(frame, eager_only=True), task.target_col)[:, 0]
     return Uncensored(
-        changed.to_native(),
+        frame,
         fitted.diagnosis_,
         probability,
         float(probability.mean()),
@@ -146,16 +182,94 @@ def uncensor(
     )
 
 
+def _corrected(
+    opened: Any, fitted: LatentBand, task: _Task, asked: Rows, scale: Array | float
+) -> tuple[Any, Array]:
+    """Give the frame with its target corrected, and the probability that each row is censored."""
+    probability = fitted.model_.probability_censored(asked)
+    mean = np.maximum(fitted.model_.imputed(asked), asked.observation)
+    observed = numbers(opened, task.target_col)[:, 0]
+    target = np.where(probability > 0, np.maximum(mean * scale, observed), observed)
+    column = nw.new_series(task.target_col, target, backend=opened.implementation)
+    changed = with_column(opened.with_columns(column), f"{task.target_col}_observed", observed)
+    return with_column(changed, f"{task.target_col}_censored", probability).to_native(), probability
+
+
+# --- Frames of Dask: a sample of series is learned from, partitions are corrected where they lie.
+
+
+def _on_dask(frame: Any, fitted: LatentBand, task: _Task) -> Uncensored:
+    wanted = (task.id_col, task.time_col, task.target_col, task.censored_col, task.stock_col)
+    lacking = [each for each in (*wanted, *task.features) if each and each not in frame.columns]
+    if lacking:
+        raise InvalidInput(
+            f"frame must have the column {lacking[0]!r}, got {', '.join(frame.columns)}."
+        )
+    schema = Schema(date=task.time_col, series=(task.id_col,), sales=task.target_col)
+    table = DaskTable(frame, schema, 0, silent)
+    opened = task.open(table.sample(MAX_SERIES)[0].to_pandas())
+    times, labels = (opened[each].to_numpy() for each in (task.time_col, task.id_col))
+    days = [np.unique(codes) for codes in _calendar(times)]
+    dummies, scale = _asked_of(opened, task, days)
+    cost, known = Newsvendor(1.0, 1.0), task.rows(opened, scale)
+    observed = known.pop("observed")
+    fitted.fit(cost, dummies, observed, **known, time=times, series=labels)
+    if fitted.order_rule_ is not None and fitted.order_rule_.accepted_:
+        raise Unsupported(
+            "Stock-outs can be read off the sales of series in memory only: name a column of flags "
+            "(censored_col=) or of stock (stock_col=), or correct parts of the frame in memory."
+        )
+    asked = Rows.read(cost, dummies, observed, **known)
+    own, probability = _corrected(opened, fitted, task, asked, scale)
+    total = float(np.abs(own[f"{task.target_col}_observed"]).sum())
+    added = float((own[task.target_col] - own[f"{task.target_col}_observed"]).sum())
+    changed = table.map(_correct_part, fitted, task, days)
+    found = frame_of(changed, own.iloc[:0])
+    return Uncensored(
+        found,
+        fitted.diagnosis_,
+        found[f"{task.target_col}_censored"],
+        float(probability.mean()),
+        added / total if total else 0.0,
+    )
+
+
+def _correct_part(part: Any, fitted: LatentBand, task: _Task, days: list[Any]) -> Any:
+    """Correct one partition."""
+    opened = task.open(part)
+    dummies, scale = _asked_of(opened, task, days)
+    known = task.rows(opened, scale)
+    asked = Rows.read(Newsvendor(1.0, 1.0), dummies, known.pop("observed"), **known)
+    return _corrected(opened, fitted, task, asked, scale)[0]
+
+
+def _asked_of(opened: Any, task: _Task, days: list[Any]) -> tuple[Array, Array | float]:
+    """Features of rows, and the unit of each: the mean of its series, where none are given."""
+    if task.features:
+        return numbers(opened, *task.features), 1.0
+    parts = [np.zeros((len(opened), 1))]
+    for codes, values in zip(_calendar(opened[task.time_col].to_numpy()), days, strict=True):
+        parts.append(codes[:, None] == values[1:])
+    sold = np.nan_to_num(numbers(opened, task.target_col)[:, 0])
+    _, place = np.unique(opened[task.id_col].to_numpy(), return_inverse=True)
+    mean = np.bincount(place, np.abs(sold)) / np.bincount(place)
+    return np.column_stack(parts).astype(np.float64), np.where(mean > 0, mean, 1.0)[place]
+
+
+def _calendar(times: Any) -> list[Any]:
+    """Weekdays and months, where times are dates."""
+    if not np.issubdtype(times.dtype, np.datetime64):
+        return []
+    days = times.astype("datetime64[D]")
+    return [(days.astype(np.int64) - 4) % 7, days.astype("datetime64[M]").astype(np.int64) % 12]
+
+
 def _calendar_features(times: Any, labels: Any) -> Array:
     """Dummies of weekday and month, where times are dates, and of the series.
 
     Of each kind one dummy is left out, and those with few rows are not told apart.
     """
-    columns = []
-    if np.issubdtype(times.dtype, np.datetime64):
-        days = times.astype("datetime64[D]")
-        columns.append((days.astype(np.int64) - 4) % 7)
-        columns.append(days.astype("datetime64[M]").astype(np.int64) % 12)
+    columns = _calendar(times)
     columns.append(np.unique(labels, return_inverse=True)[1])
     parts = [np.empty((len(times), 0))]
     for codes in columns:
