@@ -134,14 +134,14 @@ def check_in_memory(model: Any, X: Any) -> None:
     if not known and (not table or nw.dependencies.is_into_dataframe(X)):
         return
     package = type(X).__module__.partition(".")[0]
-    mend = {
+    remedy = {
         "dask": "read a sample of it, frame.sample(frac=0.1).compute(), or use LinearDecision",
         "polars": "read the rows by X.collect()",
         "unmet": "read a sample of the rows, or use LinearDecision",
     }.get(package, "fit in a function that gets tables, see docs/how-to/spark.md")
     raise Unsupported(
         f"X must be a table in memory for {type(model).__name__}, "
-        f"got {package} {type(X).__name__}: {mend}."
+        f"got {package} {type(X).__name__}: {remedy}."
     )
 
 

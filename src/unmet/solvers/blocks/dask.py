@@ -20,20 +20,20 @@ def import_dask() -> Any:
 
 def check_aligned(name: str, frame: Any, series: Any) -> None:
     """Refuse what is no Dask Series with the partitions of a frame; rows are compared later."""
-    mend = "take both from the same frame"
+    remedy = "take both from the same frame"
     if getattr(series, "ndim", 0) != 1 or not hasattr(series, "divisions"):
         kind = f"{type(series).__module__.partition('.')[0]} {type(series).__name__}"
         raise InvalidInput(
             f"{name} must be a Dask Series such as frame['sales'] where X is a Dask frame, "
-            f"got {kind.removeprefix('builtins ')}: {mend}."
+            f"got {kind.removeprefix('builtins ')}: {remedy}."
         )
     if series.npartitions != frame.npartitions:
         raise InvalidInput(
             f"{name} must have the {frame.npartitions} partitions of X, "
-            f"got {series.npartitions}: {mend}."
+            f"got {series.npartitions}: {remedy}."
         )
     if None not in (*series.divisions, *frame.divisions) and series.divisions != frame.divisions:
-        raise InvalidInput(f"{name} must have the divisions of X, got others: {mend}.")
+        raise InvalidInput(f"{name} must have the divisions of X, got others: {remedy}.")
 
 
 def check_rows(names: Sequence[str], table: Any, *series: Any) -> None:
