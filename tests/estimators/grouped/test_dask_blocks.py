@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import numpy as np
@@ -248,6 +249,26 @@ def test_decisions_of_a_dask_frame_are_a_series_that_waits(changes):
     expected = model.decide(table[NAMES], 6, upper=table["cost"] * 2)
     np.testing.assert_array_equal(lots.compute(), expected)
     assert lots.compute().index.equals(table.index)
+
+
+def die_once(part, marker):
+    """End the process that holds this part, the first time anyone works on it."""
+    if len(part) and part["a"].iloc[0] == data()[0][2400, 0] and not marker.exists():
+        marker.touch()
+        os._exit(1)
+    return part
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.usefixtures("cluster", "small_memory")
+def test_a_worker_that_dies_does_not_change_the_answer(tmp_path):
+    table, rows = pair()
+    marker = tmp_path / "died"
+    undisturbed = clone(MODEL).fit(rows[NAMES], rows["sales"])
+    fragile = rows[NAMES].map_partitions(die_once, marker, meta=table[NAMES])
+    model = clone(MODEL).fit(fragile, rows["sales"])
+    assert marker.exists()
+    np.testing.assert_array_equal(model.coef_, undisturbed.coef_)
 
 
 def test_nothing_is_computed_before_decisions_are_asked_for():
