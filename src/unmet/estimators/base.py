@@ -5,16 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import lru_cache
+from functools import lru_cache, wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Band, Features, PerRow, common_rows
@@ -26,9 +27,11 @@ from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.lots import ShiftCost, to_lots
 from unmet.persistence import save
 from unmet.rows import Rows, read_column, read_features, read_weights
+from unmet.solvers.blocks.dask import map_rows
 from unmet.solvers.blocks.source import BlockSource
 from unmet.validation import refusal
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 ChosenBand: TypeAlias = tuple[Band | None, BandRule | None, Diagnosis | None]
 
 _EVEN = Newsvendor(underage=1.0, overage=1.0)
@@ -116,6 +119,48 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+# --- Rows that are not in memory.
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is a Dask data frame; does not import Dask."""
+    return bool(nw.dependencies.is_dask_dataframe(X))
+
+
+def check_in_memory(model: Any, X: Any) -> None:
+    """Refuse rows that lie elsewhere, before anything reads them all by accident."""
+    known = isinstance(X, BlockSource) or is_dask(X)
+    table = hasattr(type(X), "columns") and not hasattr(X, "__array__")
+    if not known and (not table or nw.dependencies.is_into_dataframe(X)):
+        return
+    package = type(X).__module__.partition(".")[0]
+    remedy = {
+        "dask": "read a sample of it, frame.sample(frac=0.1).compute(), or use LinearDecision",
+        "polars": "read the rows by X.collect()",
+        "unmet": "read a sample of the rows, or use LinearDecision",
+    }.get(package, "fit in a function that gets tables, see docs/how-to/spark.md")
+    raise Unsupported(
+        f"X must be a table in memory for {type(model).__name__}, "
+        f"got {package} {type(X).__name__}: {remedy}."
+    )
+
+
+def by_partition(method: Method) -> Method:
+    """Let a method that gives a number per row take a Dask frame, and give a Dask Series."""
+
+    @wraps(method)
+    def decided(self: Any, X: Any, *values: Any, **named: Any) -> Any:
+        if not is_dask(X):
+            check_in_memory(self, X)
+            return method(self, X, *values, **named)
+        check_is_fitted(self)
+        self._check_names(X._meta)
+        given = signature(method).bind(self, X, *values, **named).arguments
+        return map_rows(self, method.__name__, X, dict(list(given.items())[2:]))
+
+    return cast(Method, decided)
+
+
 # --- Tables in, the same kind of tables out, with one more column.
 
 
@@ -190,12 +235,13 @@ class DecisionModel(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features), or BlockSource
+        X : table, array-like or sparse matrix of shape (n_rows, n_features), or Dask frame
             pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows. Trees also
             take missing entries and categories, a model per group the columns that tell groups
-            apart. `LinearDecision` also takes a source of `unmet.solvers.blocks`, for data that do
-            not fit into memory: it brings observations, weights and whatever else is known, and all
-            other arguments stay away.
+            apart. `LinearDecision` and `GroupedDecision` take a Dask data frame, and then Dask
+            Series of the same frame in place of arrays: the first of them leaves rows where they
+            lie, the second reads them into memory. `LinearDecision` also takes a source of
+            `unmet.solvers.blocks`, which brings all columns, so that other arguments stay away.
         y : array-like of shape (n_rows,)
             The observations s: sales, accepted prices, replacement times. (The name is
             scikit-learn's; the y of the paper is the decision.)
@@ -234,11 +280,7 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         read: Callable[[Any], Features] | None = None,
     ) -> tuple[Rows, Band | BandRule | None]:
         """Read what `fit` is given, and the parameters that all models have."""
-        if isinstance(X, BlockSource):
-            raise Unsupported(
-                f"{type(self).__name__} and a source of blocks do not fit together, because it "
-                "learns from rows in memory: read a sample of the rows, or use LinearDecision."
-            )
+        check_in_memory(self, X)
         cost, band = read_cost(self.cost).with_rows(**costs), read_band(self.band)
         check_used(band, censored=known[1], stock=known[2])
         features = read_features(X, at_least=2) if read is None else read(X)
@@ -265,6 +307,7 @@ class DecisionModel(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> Array:
         """Decide for each row."""
 
+    @by_partition
     def decide(
         self,
         X: Any,
@@ -283,7 +326,8 @@ class DecisionModel(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        X : table, array-like, sparse matrix or Dask frame of shape (n_rows, n_features)
+            Of a Dask frame, all that has an entry per row is a Dask Series of the same frame.
         step : float or array-like of shape (n_rows,), default=1
             Size of a lot; decisions are multiples of it. None keeps fractions.
         lower, upper : float or array-like of shape (n_rows,), default=0 and None
@@ -294,7 +338,8 @@ class DecisionModel(RegressorMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,), or Dask Series
+            The latter for a Dask frame: computed when it is needed, partition by partition.
 
         Notes
         -----
@@ -340,7 +385,7 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         -------
         float
         """
-        decision = self._predict_at(X, underage=underage, overage=overage)
+        decision = np.asarray(self._predict_at(X, underage=underage, overage=overage))
         truth = read_column("y", y, decision.size)
         share = read_weights(sample_weight, truth.size)
         given = {"underage": underage, "overage": overage}

@@ -24,7 +24,7 @@ from unmet.arrays import Array, Band, Features, as_array
 from unmet.censoring.rule import BandRule
 from unmet.costs import Cost
 from unmet.errors import InvalidInput, Unsupported
-from unmet.estimators.base import DecisionModel, choose_band, one_blas_thread
+from unmet.estimators.base import DecisionModel, by_partition, choose_band, one_blas_thread
 from unmet.estimators.lots import ShiftCost
 from unmet.rows import (
     Rows,
@@ -298,6 +298,7 @@ class BoostedDecision(DecisionModel):
         self.feature_importances_ = found.importances
         return self
 
+    @by_partition
     def predict(self, X: Any) -> Array:
         """Decide for each row.
 

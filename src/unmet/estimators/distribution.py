@@ -14,7 +14,13 @@ from unmet.censoring.latent.band import LatentBand
 from unmet.censoring.rule import BandRule
 from unmet.costs import AgeReplacement, Cost, PiecewiseLinearCost
 from unmet.errors import Unsupported
-from unmet.estimators.base import ChosenBand, DecisionModel, one_blas_thread, read_cost
+from unmet.estimators.base import (
+    ChosenBand,
+    DecisionModel,
+    by_partition,
+    one_blas_thread,
+    read_cost,
+)
 from unmet.estimators.lots import ShiftCost, to_lots
 from unmet.rows import Rows, read_features
 from unmet.validation import OneOf, refusal
@@ -141,6 +147,7 @@ class DistributionDecision(DecisionModel):
             found = rule.diagnosis_for(average_cost(cost, given.weight))
         return self._keep(X, given, (None, rule, found), costs)
 
+    @by_partition
     def predict(
         self, X: Any, *, underage: ArrayLike | None = None, overage: ArrayLike | None = None
     ) -> Array:
@@ -163,6 +170,7 @@ class DistributionDecision(DecisionModel):
         common_rows({"X": np.empty(features.shape[0]), **cost.parameters()})
         return _best(self.band_rule_, features, cost)
 
+    @by_partition
     def decide(
         self,
         X: Any,

@@ -26,14 +26,16 @@ fitted without these rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Real
+from time import perf_counter
 from typing import Any, Literal, Self, TypeAlias
 
 import joblib
 import narwhals.stable.v1 as nw
 import numpy as np
+from joblib.parallel import LokyBackend, get_active_backend
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -48,7 +50,10 @@ from unmet.costs import PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import (
     DecisionModel,
+    by_partition,
+    check_in_memory,
     check_used,
+    is_dask,
     one_blas_thread,
     read_band,
     read_cost,
@@ -57,13 +62,15 @@ from unmet.estimators.distribution import DistributionDecision, average_cost
 from unmet.estimators.linear import LinearDecision, LinearMethod
 from unmet.estimators.lots import GroupShiftCost, to_lots
 from unmet.rows import Rows, read_column, read_features
-from unmet.solvers.blocks.source import BlockSource
+from unmet.solvers.blocks.dask import fetch
 from unmet.validation import Jobs, Maybe, Seed, WholeNumber, refusal
 
 Column: TypeAlias = str | int
 
 FOLDS = 5
 _FEWEST = 10  # rows of a group that has a model of its own, or two for each parameter
+START_SECONDS = 6.0
+"""Seconds that processes must save to be started: each imports this package first."""
 
 
 class GroupedDecision(DecisionModel):
@@ -93,7 +100,8 @@ class GroupedDecision(DecisionModel):
         Another kind of model for all groups together; its cost and band are those of `model`.
         None is a copy of `model`.
     n_jobs : int or None, default=None
-        Processes, as joblib counts them. The answer does not depend on it. Inside of
+        Processes at most, as joblib counts them; they are started only where they save more time
+        than their start takes. The answer does not depend on it. Inside of
         ``joblib.parallel_config(backend="dask")`` the cluster of the running client works.
     random_state : int, RandomState or None, default=None
         Seed of the folds, and of models and rules that have none.
@@ -202,6 +210,12 @@ class GroupedDecision(DecisionModel):
         fewest = Maybe(WholeNumber(2))("min_rows", self.min_rows)
         Jobs()("n_jobs", self.n_jobs)
         by = read_by(self.by)
+        if is_dask(X):  # every group needs all of its rows at once, and all groups the pooled model
+            names = "sample_weight", "censored", "stock", "time", "series"
+            X, given = fetch(X, {"y": y, **costs, **dict(zip(names, known, strict=True))})
+            y, costs = given["y"], {name: given[name] for name in costs}
+            known = tuple(given[name] for name in names)
+        check_in_memory(self, X)
         keys, features = split_table(X, by)
         if len(features) < 2:
             raise InvalidInput("X must have at least two rows, got one sample.")
@@ -228,20 +242,23 @@ class GroupedDecision(DecisionModel):
         weight = None if rows.share is None else np.asarray(sample_weight, np.float64)
         return self._fit_models(own, pooled, rows, weight, codes, shrink, fewest, seed)
 
+    @by_partition
     def predict(self, X: Any) -> Array:
         """Decide for each row; the pooled model decides for groups that `fit` has not seen.
 
         Parameters
         ----------
-        X : table or array-like of shape (n_rows, n_columns)
+        X : table, array-like or Dask frame of shape (n_rows, n_columns)
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,), or Dask Series
+            The latter for a Dask frame: computed when it is needed, partition by partition.
         """
         features, group, entries, _ = self._find(X)
         return self._predict(features, group, entries)
 
+    @by_partition
     def decide(
         self,
         X: Any,
@@ -300,7 +317,7 @@ class GroupedDecision(DecisionModel):
     def _find(self, X: Any) -> tuple[Array, Codes, Codes, list[NDArray[Any]]]:
         """Features, the group of each row, the places of its entries, and these themselves."""
         check_is_fitted(self)
-        _check_in_memory(X)
+        check_in_memory(self, X)
         if isinstance(X, np.ndarray) and X.ndim != 2:
             read_features(X)  # which says so, before anyone counts columns
         self._check_names(X)
@@ -386,17 +403,17 @@ class GroupedDecision(DecisionModel):
         assert isinstance(sorted_rows.features, np.ndarray)
         able = np.flatnonzero(sizes >= fewest)
 
+        at_once = 100 if type(model) is LinearDecision else 5  # about a third of a second
+
         def pieces(groups: NDArray[np.intp], *more: Codes) -> Iterator[tuple[Any, ...]]:
             """Rows of some groups at a time, for one task each."""
-            size = 100 if type(model) is LinearDecision else 5  # about a third of a second
-            for first in range(0, groups.size, size):
-                some = groups[first : first + size]
+            for first in range(0, groups.size, at_once):
+                some = groups[first : first + at_once]
                 place = np.concatenate([np.arange(starts[g], starts[g + 1]) for g in some])
                 ends = np.append(0, np.cumsum(sizes[some]))
                 chosen = None if sorted_weight is None else sorted_weight[place]
                 yield model, sorted_rows.take(place), chosen, ends, *(m[place] for m in more)
 
-        parallel = joblib.Parallel(n_jobs=self.n_jobs, max_nbytes=None)
         if shrink == "auto":
             shrink, sample = np.inf, able
             if able.size > 200:  # groups of all sizes; 10,000 would hardly tell one number better
@@ -404,9 +421,8 @@ class GroupedDecision(DecisionModel):
                 places = np.linspace(0, by_size.size - 1, 200).round().astype(np.intp)
                 sample = np.sort(by_size[places])
             if sample.size:
-                held_out = parallel(
-                    joblib.delayed(_hold_out)(*each) for each in pieces(sample, folds[order])
-                )
+                held = pieces(sample, folds[order])
+                held_out = _run(_hold_out, held, sample.size / at_once, self.n_jobs)
                 some = np.flatnonzero(np.isin(codes[order], sample))
                 count = np.zeros((n_groups, FOLDS))
                 np.add.at(count, (codes[order], folds[order]), 1)
@@ -417,7 +433,7 @@ class GroupedDecision(DecisionModel):
                     sizes[group] - count[group, fold_of],
                     _pooled_held_out(pooled, columns, rows, sample_weight, folds, order[some]),
                 )
-        parts = parallel(joblib.delayed(_fit_groups)(*each) for each in pieces(able))
+        parts = _run(_fit_groups, pieces(able), able.size / at_once, self.n_jobs)
         found = [each for part in parts for each in part]
         self._sentence = np.full(n_groups, "", dtype=object)
         self._sentence[able] = [each if isinstance(each, str) else "" for each in found]
@@ -544,6 +560,25 @@ def _seeded(name: str, model: Any, seed: int | None) -> DecisionModel:
 
 
 # --- Own models of groups, which one task fits, and the shrinkage.
+
+
+def _run(
+    task: Callable[..., Any], pieces: Iterator[Any], n_pieces: float, n_jobs: int | None
+) -> list[Any]:
+    """Run a task on all pieces, here until the rest is worth the start of processes.
+
+    Threads would be no help: solvers of small problems hold Python's lock most of the time.
+    """
+    n_workers, done, begun = joblib.effective_n_jobs(n_jobs), list[Any](), perf_counter()
+    if isinstance(get_active_backend()[0], LokyBackend):  # any other one was asked for by name
+        for each in pieces:
+            done.append(task(*each))
+            rest = (perf_counter() - begun) * (n_pieces / len(done) - 1)
+            if rest * (1 - 1 / n_workers) > START_SECONDS:
+                break
+    parallel = joblib.Parallel(n_jobs=n_jobs, max_nbytes=None)
+    more: list[Any] = parallel(joblib.delayed(task)(*each) for each in pieces)
+    return done + more
 
 
 def _own_model(model: DecisionModel, method: LinearMethod | None, rows: Rows, weight: Any) -> Any:
@@ -774,7 +809,6 @@ def read_by(by: Any) -> list[Column]:
 
 def split_table(X: Any, by: Sequence[Column]) -> tuple[list[NDArray[Any]], Array]:
     """Part the columns of `by`, in their order, from the features: all other columns."""
-    _check_in_memory(X)
     if sparse.issparse(X):
         raise Unsupported(
             "X must be a table or a dense array for a model per group, got a sparse matrix."
@@ -813,17 +847,6 @@ def split_table(X: Any, by: Sequence[Column]) -> tuple[list[NDArray[Any]], Array
     features = read_features(others)
     assert isinstance(features, np.ndarray)
     return keys, features
-
-
-def _check_in_memory(X: Any) -> None:
-    """Refuse rows that are not in memory: every group needs all of its rows at once."""
-    lazy = nw.dependencies.is_dask_dataframe(X) or nw.dependencies.is_polars_lazyframe(X)
-    if lazy or isinstance(X, BlockSource):
-        kind = f"{type(X).__module__.partition('.')[0]} {type(X).__name__}"
-        raise Unsupported(
-            f"X must be a table in memory for a model per group, got {kind}: read the rows of all "
-            "groups, or of some groups at a time, by X.compute() of Dask or X.collect() of polars."
-        )
 
 
 def _key(name: str, values: NDArray[Any]) -> NDArray[Any]:

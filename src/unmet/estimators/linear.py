@@ -19,14 +19,18 @@ from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import (
     ChosenBand,
     DecisionModel,
+    by_partition,
+    check_in_memory,
     check_used,
     choose_band,
+    is_dask,
     one_blas_thread,
     read_band,
     read_cost,
 )
 from unmet.estimators.lots import ShiftCost
 from unmet.rows import SIZES, Rows, check_sizes, read_features
+from unmet.solvers.blocks.dask import DaskBlocks, check_aligned
 from unmet.solvers.blocks.source import BlockSource, RowBlock, read_sample
 from unmet.solvers.descent.jumps import solve_smoothed, solve_sweep
 from unmet.solvers.descent.minibatch import MiniBatchOptions, solve_minibatch
@@ -269,6 +273,8 @@ class LinearDecision(DecisionModel):
 
     def _fit(self, X: Any, y: Any, costs: dict[str, Any], known: tuple[Any, ...]) -> Self:
         method = LinearMethod(self)
+        if is_dask(X):
+            return self._fit_dask(X, y, costs, known, method)
         if isinstance(X, BlockSource):
             names = *costs, "y", "sample_weight", "censored", "stock"
             for name, value in zip(names, (*costs.values(), y, *known), strict=False):
@@ -278,7 +284,7 @@ class LinearDecision(DecisionModel):
                         f"columns, got {type(value).__name__}."
                     )
             with one_blas_thread():
-                return self._fit_blocks(X, method)
+                return self._fit_blocks(X, method, read_cost(self.cost))
         given, band = self._read(X, y, costs, known)
         with one_blas_thread():
             chosen = choose_band(self, given.cost, band, given)
@@ -332,6 +338,7 @@ class LinearDecision(DecisionModel):
         for band in read.values():
             check_used(band, censored=censored, stock=stock)
         known = sample_weight, censored, stock, time, series
+        check_in_memory(self, X)
         given = Rows.read(read_cost(None), X, y, *known, at_least=2)  # each cost comes below
         parameters, models = self.get_params(deep=False), list[Self]()
         learned: dict[int, BandRule] = {}
@@ -345,30 +352,60 @@ class LinearDecision(DecisionModel):
                 models.append(model._keep(method.train(rows), rows, cost, chosen, {}))
         return models
 
+    @by_partition
     def predict(self, X: Any) -> Array:
         """Decide for each row.
 
         Parameters
         ----------
-        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        X : table, array-like, sparse matrix or Dask frame of shape (n_rows, n_features)
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,), or Dask Series
+            The latter for a Dask frame: computed when it is needed, partition by partition.
         """
         check_is_fitted(self)
         features = read_features(X)
         self._check_names(X)
         return np.maximum(features @ self.coef_ + self.intercept_, self.least_)
 
-    def _fit_blocks(self, source: BlockSource, method: LinearMethod) -> Self:
+    def _fit_dask(
+        self,
+        X: Any,
+        y: Any,
+        costs: dict[str, Any],
+        known: tuple[Any, ...],
+        method: LinearMethod,
+    ) -> Self:
+        """Learn from a Dask frame and Dask Series beside it."""
+        weight, censored, *others = known
+        for name, value in zip(("stock", "time", "series"), others, strict=True):
+            if value is not None:
+                raise InvalidInput(
+                    f"{name} must be None where X is a Dask frame, got {type(value).__name__}: "
+                    "say by censored which rows sold out, or read a sample by .compute()."
+                )
+        numbers = {name: value for name, value in costs.items() if not np.ndim(value)}
+        columns = {name: value for name, value in costs.items() if np.ndim(value)}
+        cost = read_cost(self.cost).with_rows(**numbers)
+        # the source would also take names of columns, which are features here
+        for name, value in (("y", y), ("sample_weight", weight), ("censored", censored)):
+            if name == "y" or value is not None:
+                check_aligned(name, X, value)
+        options = {"weight": weight, "censored": censored, **columns}
+        source = DaskBlocks(X, y, features=list(X.columns), **options)
+        with one_blas_thread():
+            return self._fit_blocks(source, method, cost)
+
+    def _fit_blocks(self, source: BlockSource, method: LinearMethod, cost: Cost) -> Self:
         """Learn from data in blocks.
 
         A sample of the rows fixes whatever must be known before all rows are seen: units, bins and,
         where a rule asks, the band. Rows that fit into memory are the whole sample: they are
         trained on as if they had come as an array.
         """
-        cost, band = read_cost(self.cost), read_band(self.band)
+        band = read_band(self.band)
         if method.solver != "exact":
             raise Unsupported(
                 f"The solver {method.solver!r} and a source of blocks do not fit together, because "

@@ -20,6 +20,7 @@ from unmet.errors import InvalidInput
 from unmet.estimators.base import (
     ChosenBand,
     DecisionModel,
+    by_partition,
     check_used,
     choose_band,
     one_blas_thread,
@@ -372,6 +373,7 @@ class NeuralDecision(DecisionModel):
             models.append(own._keep(best[place], rows, cost, chosen, costs))
         return models
 
+    @by_partition
     def predict(self, X: Any) -> Array:
         """Decide for each row.
 

@@ -100,7 +100,11 @@ def test_a_rule_learns_from_a_sample_and_gives_each_block_its_band():
         (LinearDecision(), {"y": [1, 2]}, "y must be None"),
         (LinearDecision(), {"overage": 2}, "overage must be None"),
         (LinearDecision(band=Band([0.0, 1.0], 2.0)), {}, "one number for each end"),
-        (BoostedDecision(), {}, "it learns from rows in memory: read a sample"),
+        (
+            BoostedDecision(),
+            {},
+            "in memory for BoostedDecision, got unmet ArrayBlocks: read a sample",
+        ),
     ],
     ids=["highs", "squares", "y", "overage", "band", "trees"],
 )

@@ -1,6 +1,9 @@
-"""Dask collections as a source, on a cluster of processes, some of which die."""
+"""Dask frames and arrays, on a cluster of processes and without one."""
 
 from __future__ import annotations
+
+import os
+import sys
 
 import numpy as np
 import pandas as pd
@@ -8,8 +11,16 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from unmet import Band, LinearDecision, Newsvendor
-from unmet.errors import InvalidInput
+from unmet import (
+    Band,
+    BoostedDecision,
+    DistributionDecision,
+    LatentBand,
+    LinearDecision,
+    NeuralDecision,
+    Newsvendor,
+)
+from unmet.errors import InvalidInput, MissingPackage, Unsupported
 from unmet.solvers.blocks import DaskBlocks, source
 
 MODEL = LinearDecision(Newsvendor(underage=7, overage=2), Band(0.3, 1.5))
@@ -162,3 +173,226 @@ def test_arrays_that_do_not_belong_together(changes, words):
 def test_columns_that_are_not_there(options, words):
     with pytest.raises(InvalidInput, match=words):
         DaskBlocks(frame()[2], "sales", **options)
+
+
+NAMES = ["a", "b", "c"]
+
+
+@pytest.fixture(params=["processes", "threads"])
+def scheduler(request):
+    """Workers of a cluster, or the threads that Dask has without a client."""
+    import dask
+
+    if request.param == "processes":
+        request.getfixturevalue("cluster")
+        yield
+    else:
+        with dask.config.set(scheduler="threads"):
+            yield
+
+
+def pair(*, empty=False, divisions=True):
+    """The same rows as a table in memory and as a Dask frame."""
+    import dask.dataframe as dd
+
+    X, s = data()
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(X, columns=NAMES).assign(
+        sales=s, w=rng.integers(0, 3, len(s)), cost=rng.uniform(4, 9, len(s)), key="text"
+    )
+    table["day"] = np.arange(len(s))
+    rows = dd.from_pandas(table, npartitions=5)
+    if empty:  # the first two partitions, and a part of the third
+        table, rows = table[table["day"] > 5000], rows[rows["day"] > 5000]
+    return table, rows if divisions else rows.clear_divisions()
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.usefixtures("scheduler")
+@pytest.mark.parametrize("memory", ["small_memory", "enough"])
+@pytest.mark.parametrize("changes", [{}, {"empty": True}, {"divisions": False}])
+def test_a_dask_frame_gives_the_model_of_the_same_rows_in_memory(changes, memory, request):
+    if memory == "small_memory":
+        request.getfixturevalue(memory)
+    table, rows = pair(**changes)
+    here, there = (
+        clone(MODEL).fit(each[NAMES], each["sales"], sample_weight=each["w"], underage=each["cost"])
+        for each in (table, rows)
+    )
+    assert there.solution_.objective == pytest.approx(here.solution_.objective, rel=1e-8)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-5)
+    assert (there.solution_.passes >= 3) == (memory == "small_memory")
+    assert list(there.feature_names_in_) == NAMES
+    given = [each["sales"] for each in (table, rows)]
+    weights = [each["w"] for each in (table, rows)]
+    scores = [
+        here.score(each[NAMES], truth, weight, underage=each["cost"])
+        for each, truth, weight in zip((table, rows), given, weights, strict=True)
+    ]
+    assert scores[0] == scores[1]
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.usefixtures("scheduler")
+@pytest.mark.parametrize("changes", [{}, {"empty": True}, {"divisions": False}])
+def test_decisions_of_a_dask_frame_are_a_series_that_waits(changes):
+    import dask.dataframe as dd
+
+    table, rows = pair(**changes)
+    model = clone(MODEL).fit(table[NAMES], table["sales"])
+    decisions = model.predict(rows[NAMES])
+    lots = model.decide(rows[NAMES], 6, upper=rows["cost"] * 2)
+    for each in (decisions, lots):
+        assert isinstance(each, dd.Series)
+        assert each.npartitions == rows.npartitions
+    np.testing.assert_array_equal(decisions.compute(), model.predict(table[NAMES]))
+    expected = model.decide(table[NAMES], 6, upper=table["cost"] * 2)
+    np.testing.assert_array_equal(lots.compute(), expected)
+    assert lots.compute().index.equals(table.index)
+
+
+def die_once(part, marker):
+    """End the process that holds this part, the first time anyone works on it."""
+    if len(part) and part["a"].iloc[0] == data()[0][2400, 0] and not marker.exists():
+        marker.touch()
+        os._exit(1)
+    return part
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.usefixtures("cluster", "small_memory")
+def test_a_worker_that_dies_does_not_change_the_answer(tmp_path):
+    table, rows = pair()
+    marker = tmp_path / "died"
+    undisturbed = clone(MODEL).fit(rows[NAMES], rows["sales"])
+    fragile = rows[NAMES].map_partitions(die_once, marker, meta=table[NAMES])
+    model = clone(MODEL).fit(fragile, rows["sales"])
+    assert marker.exists()
+    np.testing.assert_array_equal(model.coef_, undisturbed.coef_)
+
+
+def test_nothing_is_computed_before_decisions_are_asked_for():
+    table, rows = pair()
+    model = clone(MODEL).fit(table[NAMES], table["sales"])
+
+    def fails(part):
+        raise RuntimeError("computed")
+
+    broken = rows[NAMES].map_partitions(fails, meta=table[NAMES])
+    decisions = model.predict(broken)
+    with pytest.raises(RuntimeError, match="computed"):
+        decisions.compute()
+    with pytest.raises(InvalidInput, match="feature names"):
+        model.predict(rows[["a", "b"]])
+
+
+def test_a_rule_reads_flags_of_a_dask_frame():
+    table, rows = pair()
+    model = LinearDecision(MODEL.cost, LatentBand(families="normal", random_state=0))
+    limit = 12.0
+    here, there = (
+        clone(model).fit(
+            each[NAMES], each["sales"].clip(upper=limit), censored=each["sales"] >= limit
+        )
+        for each in (table.head(2000), rows.partitions[:1])
+    )
+    assert there.diagnosis_.share_censored > 0
+    expected = clone(model).fit(
+        table[NAMES][:2400],
+        table["sales"][:2400].clip(upper=limit),
+        censored=table["sales"][:2400] >= limit,
+    )
+    np.testing.assert_allclose(there.coef_, expected.coef_, rtol=1e-8)
+    assert not np.allclose(there.coef_, here.coef_, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("argument", "change", "words"),
+    [
+        ("y", lambda rows: "sales", "y must be a Dask Series .* got str: take both"),
+        ("y", lambda rows: None, "y must be a Dask Series .* got NoneType: take both"),
+        ("y", lambda rows: rows["sales"].compute(), "y must be a Dask Series .* pandas Series:"),
+        ("y", lambda rows: rows[["sales"]], "y must be a Dask Series .* dask DataFrame:"),
+        ("y", lambda rows: rows["key"], "y must hold numbers, got "),
+        (
+            "sample_weight",
+            lambda rows: rows["w"].repartition(npartitions=3),
+            "sample_weight must have the 5 partitions of X, got 3: take both",
+        ),
+        (
+            "underage",
+            lambda rows: rows["cost"].repartition(divisions=(0, 9, 99, 999, 9999, 11_999)),
+            "underage must have the divisions of X, got others: take both",
+        ),
+        (
+            "sample_weight",
+            lambda rows: rows["w"].map_partitions(lambda part: part[::-1], meta=("w", "i8")),
+            "sample_weight must have the rows of X in their order, got others",
+        ),
+        ("sample_weight", lambda rows: "w", "sample_weight must be a Dask Series .* got str:"),
+        ("stock", lambda rows: rows["w"], "stock must be None where X is a Dask frame, got Series"),
+    ],
+)
+def test_series_that_are_not_beside_the_frame(argument, change, words):
+    _, rows = pair()
+    given = {"y": rows["sales"], argument: change(rows)}
+    with pytest.raises(InvalidInput, match=words):
+        clone(MODEL).fit(rows[NAMES], given.pop("y"), **given)
+
+
+def test_numbers_per_row_of_a_decision_must_be_beside_the_frame():
+    table, rows = pair()
+    model = clone(MODEL).fit(table[NAMES], table["sales"])
+    with pytest.raises(InvalidInput, match=r"step must be a Dask Series .* got numpy ndarray:"):
+        model.decide(rows[NAMES], step=np.ones(len(table)))
+
+
+@pytest.mark.parametrize("kind", [BoostedDecision, DistributionDecision, NeuralDecision])
+def test_models_of_rows_in_memory_refuse_a_dask_frame(kind):
+    _, rows = pair()
+    words = rf"X must be a table in memory for {kind.__name__}, got dask DataFrame: read a sample"
+    with pytest.raises(Unsupported, match=words):
+        kind().fit(rows[NAMES], rows["sales"])
+
+
+@pytest.mark.parametrize("kind", [BoostedDecision, DistributionDecision, NeuralDecision])
+def test_models_of_rows_in_memory_decide_for_a_dask_frame(kind):
+    table, rows = pair()
+    some = table[:150]
+    model = kind(MODEL.cost, random_state=0).fit(some[NAMES], some["sales"])
+    there = model.predict(rows.partitions[:2][NAMES]).compute()
+    np.testing.assert_allclose(there, model.predict(table[:4800][NAMES]), rtol=1e-12)
+    lots = model.decide(rows.partitions[:2][NAMES], step=4).compute()
+    np.testing.assert_array_equal(lots, model.decide(table[:4800][NAMES], step=4))
+
+
+def test_a_spark_frame_is_sent_to_its_page():
+    frame = type("DataFrame", (), {"columns": ["a"], "__module__": "pyspark.sql.dataframe"})()
+    words = r"X must be a table in memory for LinearDecision, got pyspark DataFrame: .*spark\.md\."
+    with pytest.raises(Unsupported, match=words):
+        LinearDecision().fit(frame, "sales")
+    with pytest.raises(Unsupported, match=words):
+        LinearDecision().fit([[1], [2]], [1, 2]).predict(frame)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    _, rows = pair()
+    X, y = rows[NAMES], rows["sales"]
+    monkeypatch.setitem(sys.modules, "dask", None)
+    with pytest.raises(MissingPackage, match="A Dask frame needs dask: install it with pip"):
+        LinearDecision().fit(X, y)
+
+
+def test_small_partitions_of_files_keep_their_columns_together(tmp_path):
+    """Dask joins partitions of which few columns are read: alike for features and observations."""
+    import dask
+    import dask.dataframe as dd
+
+    table, rows = pair()
+    wide = rows.assign(**{f"more{place}": 0.0 for place in range(20)})
+    wide.to_parquet(tmp_path, write_index=False)
+    read = dd.read_parquet(tmp_path)
+    with dask.config.set(scheduler="threads"):
+        there = clone(MODEL).fit(read[NAMES], read["sales"], sample_weight=read["w"])
+    here = clone(MODEL).fit(table[NAMES], table["sales"], sample_weight=table["w"])
+    assert there.solution_.objective == pytest.approx(here.solution_.objective, rel=1e-8)

@@ -4,6 +4,7 @@ from sklearn.base import clone
 
 from unmet import Band, GroupedDecision, LinearDecision, Newsvendor
 from unmet.errors import SolverFailure
+from unmet.estimators import grouped
 from unmet.estimators.linear import LinearMethod
 
 COST = Newsvendor(underage=4, overage=1)
@@ -129,3 +130,25 @@ def test_a_column_that_never_changes_takes_the_pooled_coefficient(groups):
     lift = model.predict(at) - model.predict(X[rows])
     assert np.allclose(lift, lift[0])
     assert 26 < lift[0] < 34
+
+
+@pytest.mark.parametrize(("seconds", "sent"), [(np.inf, 0), (-1.0, 2)])
+def test_processes_work_only_where_they_pay_and_change_nothing(seconds, sent, monkeypatch):
+    """101 groups are two pieces, in each of two runs; the first is always done here."""
+    X, y, _ = panel(groups=101, n=12, p=1)
+    model = GroupedDecision(LinearDecision(COST), [0, 1], random_state=0)
+    alone, tasks = clone(model).fit(X, y), []
+
+    class Counting(grouped.joblib.Parallel):
+        def __call__(self, iterable):
+            listed = list(iterable)
+            tasks.extend(listed)
+            return super().__call__(listed)
+
+    monkeypatch.setattr(grouped, "START_SECONDS", seconds)
+    monkeypatch.setattr(grouped.joblib, "Parallel", Counting)
+    several = clone(model).set_params(n_jobs=2).fit(X, y)
+    assert len(tasks) == sent
+    assert several.shrink_ == alone.shrink_
+    assert np.array_equal(several.coef_, alone.coef_)
+    assert np.array_equal(several.predict(X), alone.predict(X))

@@ -15,7 +15,57 @@ from unmet.solvers.blocks.source import BlockSource, Result, RowBlock, given, re
 
 def import_dask() -> Any:
     """Import dask, or the sentence that says how to get it."""
-    return MissingPackage.or_load("DaskBlocks", "dask", "dask")
+    return MissingPackage.or_load("A Dask frame", "dask", "dask")
+
+
+def check_aligned(name: str, frame: Any, series: Any) -> None:
+    """Refuse what is no Dask Series with the partitions of a frame; rows are compared later."""
+    remedy = "take both from the same frame"
+    if getattr(series, "ndim", 0) != 1 or not hasattr(series, "divisions"):
+        kind = f"{type(series).__module__.partition('.')[0]} {type(series).__name__}"
+        raise InvalidInput(
+            f"{name} must be a Dask Series such as frame['sales'] where X is a Dask frame, "
+            f"got {kind.removeprefix('builtins ')}: {remedy}."
+        )
+    if series.npartitions != frame.npartitions:
+        raise InvalidInput(
+            f"{name} must have the {frame.npartitions} partitions of X, "
+            f"got {series.npartitions}: {remedy}."
+        )
+    if None not in (*series.divisions, *frame.divisions) and series.divisions != frame.divisions:
+        raise InvalidInput(f"{name} must have the divisions of X, got others: {remedy}.")
+
+
+def check_rows(names: Sequence[str], table: Any, *series: Any) -> None:
+    """Refuse parts of series that are not beside the rows of their part of the frame."""
+    for name, each in zip(names, series, strict=True):
+        if not table.index.equals(each.index):
+            raise InvalidInput(
+                f"{name} must have the rows of X in their order, got others in some partition: "
+                "take both from the same frame."
+            )
+
+
+def fetch(frame: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Compute a frame and the series beside it: tables in memory. Plain numbers stay."""
+    names = [name for name, value in given.items() if name == "y" or np.ndim(value)]
+    for name in names:
+        check_aligned(name, frame, given[name])
+    table, *found = import_dask().compute(frame, *(given[name] for name in names))
+    check_rows(names, table, *found)
+    return table, {**given, **dict(zip(names, found, strict=True))}
+
+
+def map_rows(model: Any, method: str, frame: Any, given: dict[str, Any]) -> Any:
+    """Call a method that gives a number per row on every partition: a Dask Series, not computed."""
+    for name, value in given.items():
+        if np.ndim(value):
+            check_aligned(name, frame, value)
+    # one node of the graph holds the model: it travels once
+    shared = import_dask().delayed(model, traverse=False)
+    options = {"align_dataframes": False, "meta": (None, np.float64)}
+    call = partial(_call, method, tuple(given))
+    return frame.map_partitions(call, shared, *given.values(), **options)
 
 
 class DaskBlocks(BlockSource):
@@ -30,10 +80,10 @@ class DaskBlocks(BlockSource):
     ----------
     data : dask array of shape (n_rows, n_features), or dask data frame
         Every pass computes it anew; ``data.persist()`` keeps it on the workers.
-    observed : dask array of shape (n_rows,), or name of a column
+    observed : dask array of shape (n_rows,), or name of a column, or dask series
     features : sequence of str, optional
         Of a data frame: columns of numbers. Of an array: names for its columns.
-    weight, underage, overage, low, high, censored : dask array, or name of a column, optional
+    weight, underage, overage, low, high, censored : as `observed`, optional
         As in `ArrayBlocks`.
 
     Examples
@@ -136,20 +186,57 @@ class DaskBlocks(BlockSource):
     ) -> None:
         if features is None:
             raise InvalidInput("features must name the columns of the data frame, got None.")
-        wanted = (*features, *columns.values())
-        for name in wanted:
-            if not isinstance(name, str) or name not in data.columns:
+        for name in (*features, *(each for each in columns.values() if isinstance(each, str))):
+            if name not in data.columns:
                 found = ", ".join(map(str, data.columns))
                 raise InvalidInput(f"data must have a column {name!r:.60}, got {found:.160}.")
-            kind = data.dtypes[name]
-            if getattr(kind, "kind", "O") not in "biuf":
-                raise InvalidInput(f"data must have numbers in column {name!r}, got {kind}.")
-        self.names = tuple(features)
-        self.n_features = len(self.names)
-        part = data[list(dict.fromkeys(wanted))]
-        self.partitions = [(each,) for each in part.to_delayed()]
-        self.build = partial(_from_frame, self.names, columns)
-        self.counted = data[wanted[-1]]
+            _check_numeric(f"data must have numbers in column {name!r}", data.dtypes[name])
+        said = tuple(_ARGUMENTS.get(name, name) for name in columns)
+        series = [data[each] if isinstance(each, str) else each for each in columns.values()]
+        for name, each in zip(said, series, strict=True):
+            check_aligned(name, data, each)
+            _check_numeric(f"{name} must hold numbers", each.dtype)
+        named = all(isinstance(name, str) for name in features)
+        self.names = tuple(features) if named else None
+        self.n_features = len(features)
+        # One expression, not one for each series: Dask joins small partitions of files, more of
+        # them the fewer columns are read, and columns must stay beside each other.
+        together = data[list(features)].map_partitions(
+            partial(_together, said),
+            *series,
+            align_dataframes=False,
+            enforce_metadata=False,
+            meta=data,
+        )
+        self.partitions = [(each,) for each in together.to_delayed()]
+        self.build = partial(_from_frame, tuple(columns))
+        self.counted = series[0]
+
+
+_ARGUMENTS = {"observation": "y", "weight": "sample_weight"}
+"""What `fit` calls the columns that have another name here."""
+
+
+def _check_numeric(rule: str, kind: Any) -> None:
+    if getattr(kind, "kind", "O") not in "biuf":
+        raise InvalidInput(f"{rule}, got {kind}.")
+
+
+def _together(names: tuple[str, ...], table: Any, *series: Any) -> tuple[Any, ...]:
+    """Run on a worker: a part of the frame, and what is beside it."""
+    check_rows(names, table, *series)
+    return table, *series
+
+
+def _call(method: str, names: tuple[str, ...], part: Any, model: Any, *values: Any) -> Any:
+    """Run on a worker: a number for each row of a part, which may have none."""
+    import pandas as pd
+
+    given = dict(zip(names, values, strict=True))
+    beside = {name: value for name, value in given.items() if isinstance(value, pd.Series)}
+    check_rows(tuple(beside), part, *beside.values())
+    found = getattr(model, method)(part, **given) if len(part) else np.empty(0)
+    return pd.Series(found, index=part.index)
 
 
 def _from_arrays(names: tuple[str, ...], number: int, features: Any, *columns: Any) -> RowBlock:
@@ -164,14 +251,10 @@ def _from_arrays(names: tuple[str, ...], number: int, features: Any, *columns: A
     return RowBlock(features, number=number, origin=f"partition {number}", **floats)
 
 
-def _from_frame(
-    names: tuple[str, ...], columns: dict[str, str], number: int, frame: Any
-) -> RowBlock:
-    def floats(wanted: Any) -> Any:
-        return frame[wanted].to_numpy(dtype=np.float64, na_value=np.nan)
-
-    others = {name: floats(column) for name, column in columns.items()}
-    return RowBlock(floats(list(names)), number=number, origin=f"partition {number}", **others)
+def _from_frame(names: tuple[str, ...], number: int, parts: tuple[Any, ...]) -> RowBlock:
+    features, *others = (each.to_numpy(dtype=np.float64, na_value=np.nan) for each in parts)
+    columns = dict(zip(names, others, strict=True))
+    return RowBlock(features, number=number, origin=f"partition {number}", **columns)
 
 
 def _work(
