@@ -328,7 +328,7 @@ def _order_on_dask(
             f"{scheduler!r}: {error}."
         ) from None
     with client, report_progress() as step_done:
-        frame = dd.read_parquet([str(path) for path in files])
+        frame = dd.read_parquet([str(path) for path in files], blocksize="64MiB")
         planned.fit(frame, future=coming, force=words["force"], progress=step_done)
         count, total = planned.write_orders(folder, progress=step_done)
     if not words["as_json"]:

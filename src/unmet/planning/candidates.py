@@ -91,6 +91,8 @@ MAX_DISTRIBUTIONS = 2_000
 """Series that can have a distribution each: for more, it takes minutes."""
 NETWORK_ROWS = 20_000
 """Rows that a network learns from at most, drawn at random."""
+BLOCK = 2_000
+"""Series that were not learned from and are asked about at once."""
 SURE = 3.0
 """Standard errors by which the mean must be better without a member that is left out."""
 
@@ -723,6 +725,28 @@ class DemandForecast:
 
         Nothing here depends on which series are asked about together.
         """
+        every = np.arange(panel.n_series)
+        parts = [
+            self._some_others(panel.take(every[start : start + BLOCK]))
+            for start in range(0, max(panel.n_series, 1), BLOCK)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+
+        def joined(found: list[Any]) -> Any:
+            return None if found[0] is None else np.concatenate(found)
+
+        factor = np.concatenate([each.distribution.factor for each in parts])
+        return OtherSeries(
+            replace(panel, hidden=joined([each.panel.hidden for each in parts])),
+            joined([each.demand for each in parts]),
+            joined([each.expected for each in parts]),
+            replace(self.distribution_, factor=factor),
+            joined([each.sold_share for each in parts]),
+        )
+
+    def _some_others(self, panel: Panel) -> OtherSeries:
+        """Ask about few series: their states are held in memory."""
         training, n_series = self.training_, panel.n_series
         as_sold = training.others_as_sold(panel)
         history, draws = training.others_demand(as_sold)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from unmet.planning.order_plan import OrderPlan
 
-_HEADS = 40  # partitions whose first rows say what the columns are
-_HEAD_ROWS = 4_000
+_LOOKED_AT = 40  # partitions of which some rows say what the columns are
+_PIECES, _PIECE_ROWS = 20, 400  # of each: rows that follow each other, from all over it
 
 Numbers = NDArray[np.uint64]
 
@@ -56,7 +56,8 @@ class DaskTable:
     hashes : ndarray of shape (n_series,)
         Numbers of all series, rising.
     span : tuple of two dates
-    n_rows : int
+    n_rows, n_repeated : int
+        Rows, and how many of them are of a series and date that has another one.
     """
 
     def __init__(self, frame: Any, schema: Schema, seed: int, progress: Step) -> None:
@@ -72,7 +73,7 @@ class DaskTable:
         if self.hashes.size < every.size:  # a series lies in several partitions
             self.frame = frame.shuffle(on=list(schema.series))
         self.span = min(each[1] for each in there), max(each[2] for each in there)
-        self.n_rows = sum(each[3] for each in there)
+        self.n_rows, self.n_repeated = (sum(each[place] for each in there) for place in (3, 4))
 
     def sample(self, most: int) -> tuple[polars.DataFrame, Numbers]:
         """Rows of so many series, and the numbers of these."""
@@ -105,14 +106,17 @@ def fit_on_dask(plan: OrderPlan, frame: Any, future: Any, force: bool, tell: Ste
     future, force, tell
         As for `OrderPlan.fit`.
     """
+    import polars as pl
+
     if plan.supply is not None:
         raise Unsupported("supply must not be given with a Dask frame: plan it in memory.")
     if is_dask(future):
         raise InvalidInput("future must be a table in memory, got a Dask frame: .compute() it.")
     plan.check()
-    heads = frame.partitions[:: max(frame.npartitions // _HEADS, 1)]
-    first = heads.map_partitions(lambda part: part.head(_HEAD_ROWS)).compute()
-    schema = plan.read(as_polars(first.reset_index(drop=True)), future).schema
+    some = frame.partitions[:: max(frame.npartitions // _LOOKED_AT, 1)].to_delayed()
+    looked_at = _compute([_delayed(_pieces)(each) for each in some])
+    pieces = pl.concat([as_polars(each) for each in looked_at if len(each)], how="vertical_relaxed")
+    schema = plan.read(pieces, future).schema
     lacking = [each for each in (*schema.series, schema.date) if each not in frame.columns]
     if lacking or not schema.series:
         raise InvalidInput(
@@ -120,6 +124,12 @@ def fit_on_dask(plan: OrderPlan, frame: Any, future: Any, force: bool, tell: Ste
             "(series=), where it is a Dask frame: bring other forms into that one first."
         )
     table = DaskTable(frame, schema, plan.random_state, tell)
+    if table.n_repeated and not (plan.schema and plan.schema.series):
+        raise InvalidInput(
+            f"Series must be told apart: by {', '.join(schema.series)}, {table.n_repeated:,} of "
+            f"{table.n_rows:,} rows are of a series and date that has another row; name the "
+            "columns that tell series apart (series=)."
+        )
     tell(1, 5, "collecting the sample")
     rows, chosen = table.sample(plan.max_series)
     if future is not None:
@@ -194,16 +204,23 @@ def write_orders(
 # --- What workers do.
 
 
-def _summary(part: Any, schema: Schema, seed: int) -> tuple[Numbers, Any, Any, int]:
-    """Numbers of the series of a partition, its first and last date, and its rows."""
+def _pieces(part: Any) -> Any:
+    """Rows from all over a partition."""
+    step = max(len(part) // _PIECES, _PIECE_ROWS)
+    return part.iloc[np.arange(len(part)) % step < _PIECE_ROWS]
+
+
+def _summary(part: Any, schema: Schema, seed: int) -> tuple[Numbers, Any, Any, int, int]:
+    """Numbers of the series of a partition, its first and last date, its rows, those repeated."""
     from unmet.tables.dates import read_dates
 
     table = as_polars(part)
     if not table.height:
-        return np.empty(0, dtype=np.uint64), None, None, 0
+        return np.empty(0, dtype=np.uint64), None, None, 0, 0
     each = keys_of(table.select(schema.series).unique(), schema.series)
     dates = read_dates(table, schema.date, schema.date_format)
-    return hashes_of(each.rows(), seed), dates.min(), dates.max(), table.height
+    repeated = table.height - table.n_unique()
+    return hashes_of(each.rows(), seed), dates.min(), dates.max(), table.height, repeated
 
 
 def _some_rows(part: Any, schema: Schema, seed: int, chosen: Numbers) -> polars.DataFrame:

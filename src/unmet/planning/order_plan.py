@@ -28,6 +28,7 @@ from unmet.inventory.orders import MAX_REVIEWS, Replenishment
 from unmet.persistence import save
 from unmet.planning import replenishment
 from unmet.planning.candidates import (
+    BLOCK,
     CANDIDATES,
     DRIVERS,
     DemandForecast,
@@ -59,8 +60,6 @@ if TYPE_CHECKING:
 
 SERVICE_LEVEL = 0.9
 """What is planned for where no cost is given: demand is met on nine days of ten."""
-BLOCK = 2_000
-"""Series that were not learned from and are asked about at once."""
 ORDER_COLUMNS = (
     *("order", "usual_sales", "hidden_demand", "safety", "based_on", "outside_data"),
     *("low", "high"),
