@@ -240,19 +240,19 @@ class PanelDistribution(CensoringModel):
         basis, value = _basis(features, self.middle, self.spread), _into(self.space, value)
         center = np.average(value, weights=weight)  # sums of squares of small numbers are exact
         value, n_all, size = value - center, self.level.size, basis.shape[1]
-        present, first = np.unique(group, return_index=True)
+        everywhere = np.unique(group, return_index=True)
 
-        def add_up(values: Array, of: Codes = group) -> Array:
-            """Sum of values over the rows of each group."""
-            if values.ndim == 1:
-                return np.bincount(of, values, n_all).astype(np.float64, copy=False)
-            return np.stack([np.bincount(of, each, n_all) for each in values.T], axis=1)
+        def add_up(values: Array, at: tuple[Codes, NDArray[np.intp]]) -> Array:
+            """Sum of values over the rows of each group: those present, and where each begins."""
+            total = np.zeros((n_all, *values.shape[1:]))
+            total[at[0]] = np.add.reduceat(values, at[1], axis=0)
+            return total
 
         gram = np.zeros((n_all, size, size))
-        for each, start, stop in zip(present, first, [*first[1:], group.size], strict=True):
+        for each, start, stop in zip(*everywhere, [*everywhere[1][1:], None], strict=True):
             own = basis[start:stop]
             gram[each] = (own * weight[start:stop, None]).T @ own
-        count = add_up(weight)
+        count = add_up(weight, everywhere)
         filled = count > 0
         n_groups, rows_in_all = max(int(filled.sum()), 1), float(weight.sum())
         total = (basis * weight[:, None]).T @ basis + 1e-6 * rows_in_all * np.eye(size)
@@ -265,9 +265,10 @@ class PanelDistribution(CensoringModel):
         covariance = np.empty_like(gram)
         # rows that are seen do not change: their sums are enough
         seen_weight = np.where(censored, 0.0, weight)
-        seen_moment = add_up(basis * (seen_weight * value)[:, None])
-        seen_squares = add_up(seen_weight * value**2)
+        seen_moment = add_up(basis * (seen_weight * value)[:, None], everywhere)
+        seen_squares = add_up(seen_weight * value**2, everywhere)
         hides, bound, part, share = (each[censored] for each in (basis, value, group, weight))
+        hidden = np.unique(part, return_index=True)
         for _ in range(300):
             location = np.einsum("ij,ij->i", hides, coefficients[part])
             deviation = np.sqrt(variance[part])
@@ -275,7 +276,7 @@ class PanelDistribution(CensoringModel):
             hazard = np.exp(-0.5 * z * z - special.log_ndtr(-z)) / np.sqrt(2.0 * np.pi)
             full = location + deviation * hazard
             unseen = deviation**2 * np.maximum(1.0 + z * hazard - hazard**2, 0.0)
-            moment = seen_moment + add_up(hides * (share * full)[:, None], part)
+            moment = seen_moment + add_up(hides * (share * full)[:, None], hidden)
             precision = gram / variance[:, None, None] + np.diag(1.0 / between)
             covariance = np.linalg.inv(precision)
             pull = moment / variance[:, None] + common / between
@@ -287,7 +288,7 @@ class PanelDistribution(CensoringModel):
                 ((coefficients[filled] - new) ** 2 + uncertainty).mean(axis=0), _LEAST_VARIANCE
             )
             # of what is left: Σ w (d − z'β)², and what is not known of β and of hidden rows
-            squares = seen_squares + add_up(share * (full**2 + unseen), part)
+            squares = seen_squares + add_up(share * (full**2 + unseen), hidden)
             left = _times(gram, coefficients) - 2.0 * moment
             squares += np.einsum("gi,gi->g", coefficients, left)
             squares += np.einsum("gij,gji->g", covariance, gram)
@@ -304,10 +305,10 @@ class PanelDistribution(CensoringModel):
         apart = (value - location) / inside / np.sqrt(variance[group] + leverage / inside)
         # seen residuals in order, and the share of all rows up to each (Kaplan and Meier)
         order = np.lexsort((censored, apart))
-        hidden, each = censored[order], weight[order]
+        unseen, each = censored[order], weight[order]
         at_risk = np.cumsum(each[::-1])[::-1]
-        above = np.cumprod(np.where(hidden, 1.0, np.maximum(1.0 - each / at_risk, 0.0)))
-        self.residual, self.share = apart[order][~hidden], np.asarray(1.0 - above[~hidden])
+        above = np.cumprod(np.where(unseen, 1.0, np.maximum(1.0 - each / at_risk, 0.0)))
+        self.residual, self.share = apart[order][~unseen], np.asarray(1.0 - above[~unseen])
         self.usual_variance = float(
             np.exp(np.average(np.log(variance[filled]), weights=count[filled]))
         )
