@@ -36,7 +36,6 @@ Codes: TypeAlias = NDArray[np.int64]
 Space: TypeAlias = Literal["linear", "root", "shifted", "log"]
 
 _LEAST_VARIANCE = 1e-6
-_BLOCK = 50_000  # rows whose matrices are in memory together
 
 
 class PanelDistribution(CensoringModel):
@@ -239,19 +238,21 @@ class PanelDistribution(CensoringModel):
         spread = np.sqrt(np.average((features - self.middle) ** 2, axis=0, weights=weight))
         self.spread = np.where(spread > 0, spread, 1.0)
         basis, value = _basis(features, self.middle, self.spread), _into(self.space, value)
-        n_all, size = self.level.size, basis.shape[1]
-        present, first = np.unique(group, return_index=True)
+        center = np.average(value, weights=weight)  # sums of squares of small numbers are exact
+        value, n_all, size = value - center, self.level.size, basis.shape[1]
+        everywhere = np.unique(group, return_index=True)
 
-        def add_up(values: Array) -> Array:
-            """Sum of values over the rows of each group."""
+        def add_up(values: Array, at: tuple[Codes, NDArray[np.intp]]) -> Array:
+            """Sum of values over the rows of each group: those present, and where each begins."""
             total = np.zeros((n_all, *values.shape[1:]))
-            total[present] = np.add.reduceat(values, first, axis=0)
+            total[at[0]] = np.add.reduceat(values, at[1], axis=0)
             return total
 
         gram = np.zeros((n_all, size, size))
-        for place in range(size):  # column by column: the whole would be a matrix for each row
-            gram[:, place] = add_up(basis * (weight * basis[:, place])[:, None])
-        count = add_up(weight)
+        for each, start, stop in zip(*everywhere, [*everywhere[1][1:], None], strict=True):
+            own = basis[start:stop]
+            gram[each] = (own * weight[start:stop, None]).T @ own
+        count = add_up(weight, everywhere)
         filled = count > 0
         n_groups, rows_in_all = max(int(filled.sum()), 1), float(weight.sum())
         total = (basis * weight[:, None]).T @ basis + 1e-6 * rows_in_all * np.eye(size)
@@ -262,28 +263,34 @@ class PanelDistribution(CensoringModel):
         coefficients = np.tile(common, (n_all, 1))
         weak = np.append(np.inf, np.ones(size - 1))  # hardly any penalty on the common slopes
         covariance = np.empty_like(gram)
+        # rows that are seen do not change: their sums are enough
+        seen_weight = np.where(censored, 0.0, weight)
+        seen_moment = add_up(basis * (seen_weight * value)[:, None], everywhere)
+        seen_squares = add_up(seen_weight * value**2, everywhere)
+        hides, bound, part, share = (each[censored] for each in (basis, value, group, weight))
+        hidden = np.unique(part, return_index=True)
         for _ in range(300):
-            location = np.einsum("ij,ij->i", basis, coefficients[group])
-            deviation = np.sqrt(variance[group])
-            z = (value - location) / deviation
+            location = np.einsum("ij,ij->i", hides, coefficients[part])
+            deviation = np.sqrt(variance[part])
+            z = (bound - location) / deviation
             hazard = np.exp(-0.5 * z * z - special.log_ndtr(-z)) / np.sqrt(2.0 * np.pi)
-            full = np.where(censored, location + deviation * hazard, value)
-            unseen = np.where(
-                censored, deviation**2 * np.maximum(1.0 + z * hazard - hazard**2, 0.0), 0.0
-            )
-            moment = add_up(basis * (weight * full)[:, None])
+            full = location + deviation * hazard
+            unseen = deviation**2 * np.maximum(1.0 + z * hazard - hazard**2, 0.0)
+            moment = seen_moment + add_up(hides * (share * full)[:, None], hidden)
             precision = gram / variance[:, None, None] + np.diag(1.0 / between)
             covariance = np.linalg.inv(precision)
             pull = moment / variance[:, None] + common / between
-            coefficients = np.einsum("gij,gj->gi", covariance, pull)
+            coefficients = _times(covariance, pull)
             mean = coefficients[filled].sum(axis=0)
             new = np.asarray(mean / (n_groups + between / weak), dtype=np.float64)
             uncertainty = np.einsum("gii->gi", covariance[filled])
             between = np.maximum(
                 ((coefficients[filled] - new) ** 2 + uncertainty).mean(axis=0), _LEAST_VARIANCE
             )
-            location = np.einsum("ij,ij->i", basis, coefficients[group])
-            squares = add_up(weight * ((full - location) ** 2 + unseen))
+            # of what is left: Σ w (d − z'β)², and what is not known of β and of hidden rows
+            squares = seen_squares + add_up(share * (full**2 + unseen), hidden)
+            left = _times(gram, coefficients) - 2.0 * moment
+            squares += np.einsum("gi,gi->g", coefficients, left)
             squares += np.einsum("gij,gji->g", covariance, gram)
             old, variance = variance, _shrunk(squares, count)
             moved = np.abs(new - common).max() / np.sqrt(old.mean())
@@ -291,19 +298,21 @@ class PanelDistribution(CensoringModel):
             common = new
             if moved < 1e-4:
                 break
+        location = np.einsum("ij,ij->i", basis, coefficients[group])
         leverage = _leverage(basis, covariance, group)
         # a row has drawn its own location towards itself: what it would be without
         inside = np.maximum(1.0 - weight * leverage / variance[group], 0.05)
         apart = (value - location) / inside / np.sqrt(variance[group] + leverage / inside)
         # seen residuals in order, and the share of all rows up to each (Kaplan and Meier)
         order = np.lexsort((censored, apart))
-        hidden, each = censored[order], weight[order]
+        unseen, each = censored[order], weight[order]
         at_risk = np.cumsum(each[::-1])[::-1]
-        above = np.cumprod(np.where(hidden, 1.0, np.maximum(1.0 - each / at_risk, 0.0)))
-        self.residual, self.share = apart[order][~hidden], np.asarray(1.0 - above[~hidden])
+        above = np.cumprod(np.where(unseen, 1.0, np.maximum(1.0 - each / at_risk, 0.0)))
+        self.residual, self.share = apart[order][~unseen], np.asarray(1.0 - above[~unseen])
         self.usual_variance = float(
             np.exp(np.average(np.log(variance[filled]), weights=count[filled]))
         )
+        common[0], coefficients[:, 0] = common[0] + center, coefficients[:, 0] + center
         self.common, self.between, self.variance = common, between, variance
         self.coefficients, self.covariance = coefficients, covariance
 
@@ -340,12 +349,18 @@ class GroupDistribution:
 
 
 def _leverage(basis: Array, covariance: Array, group: Codes) -> Array:
-    """Variance of each row's location; a matrix for each row, but not for all at once."""
-    found = np.empty(group.size)
-    for start in range(0, group.size, _BLOCK):
-        part = slice(start, start + _BLOCK)
-        found[part] = np.einsum("ij,ijk,ik->i", basis[part], covariance[group[part]], basis[part])
+    """Variance of each row's location, group by group."""
+    found, order = np.empty(group.size), np.argsort(group, kind="stable")
+    present, first = np.unique(group[order], return_index=True)
+    for each, rows in zip(present, np.split(order, first[1:]), strict=False):  # perhaps none
+        own = basis[rows]
+        found[rows] = np.einsum("ij,ij->i", own @ covariance[each], own)
     return found
+
+
+def _times(matrices: Array, vectors: Array) -> Array:
+    """Product of a matrix and a vector for each group."""
+    return np.asarray((matrices @ vectors[..., None])[..., 0])
 
 
 def _shrunk(squares: Array, count: Array) -> Array:

@@ -233,7 +233,9 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
         mean, came = mean[some], came[some]
     unit = 1.0 if counted else max(float(np.mean(mean)), 1e-300)
     mean, came = mean / unit, came / unit
-    other = np.log(_OTHER_KIND) - np.log(5.0 * mean + (1.0 if counted else 0.0))
+    other = _OTHER_KIND / (5.0 * mean + (1.0 if counted else 0.0))
+    positive = np.maximum(came, 1e-3 * mean)  # nothing sold has no density of its own
+    log_came = special.gammaln(came + 1.0) if counted else np.log(positive)
 
     def unlikely(logs: Array) -> float:
         linear, quadratic = np.exp(logs)
@@ -243,7 +245,7 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
             found = (
                 special.gammaln(came + size)
                 - special.gammaln(size)
-                - special.gammaln(came + 1.0)
+                - log_came
                 + size * np.log(chance)
                 + came * np.log1p(-chance)
             )
@@ -254,15 +256,14 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
             found[few] = np.log(np.maximum(inside, 1e-300))
         else:
             shape = mean**2 / variance
-            positive = np.maximum(came, 1e-3 * mean)  # nothing sold has no density of its own
             rate = shape / mean
             found = (
                 shape * np.log(rate)
                 - special.gammaln(shape)
-                + (shape - 1.0) * np.log(positive)
+                + (shape - 1.0) * log_came
                 - rate * positive
             )
-        found = np.logaddexp(found + np.log1p(-_OTHER_KIND), other)
+        found = np.log((1.0 - _OTHER_KIND) * np.exp(np.minimum(found, 700.0)) + other)
         return -float(found.mean()) + 1e-6 * float(logs @ logs)
 
     best = optimize.minimize(

@@ -291,14 +291,11 @@ class History:
         overall = np.where(overall > 0, overall, np.where(overall == 0, 0.0, 1.0))
         least = _LEAST * np.where(overall > 0, overall, 1.0)
         n_groups = int(self._group.max(initial=0)) + 1
-        sums = np.zeros((2, n_groups, total.shape[1]))
-        np.add.at(sums[0], self._group, total)
-        np.add.at(sums[1], self._group, count)
+        sums = [_by_group(each, self._group, n_groups) for each in (total, count)]
         alike = (sums[0] + DRAWN * overall) / (sums[1] + DRAWN)
-        week = np.zeros((2, n_groups, total.shape[1]))
         lately = self.cycle if self.panel.unit == "day" else 3 if self.cycle > 1 else 1
-        np.add.at(week[0], self._group, _over(self._total, lately))
-        np.add.at(week[1], self._group, _over(self._count, lately))
+        of_late = (_over(each, lately) for each in (self._total, self._count))
+        week = [_by_group(each, self._group, n_groups) for each in of_late]
         self._group_trend = (week[0] + DRAWN * alike) / (week[1] + DRAWN) / np.maximum(alike, least)
         self._overall, self._alike = overall, alike
 
@@ -306,11 +303,8 @@ class History:
         self, group: Places, n_groups: int, there: NDArray[np.bool_]
     ) -> tuple[Array, Array, Array]:
         """Give sums, counts and mean levels of groups of series, in every state."""
-        sums = [np.zeros((n_groups, there.shape[1])) for _ in range(4)]
-        for found, values in zip(
-            sums, (self._total, self._count, np.where(there, self.level, 0.0), there), strict=True
-        ):
-            np.add.at(found, group, values)
+        values = self._total, self._count, np.where(there, self.level, 0.0), there
+        sums = [_by_group(each, group, n_groups) for each in values]
         return sums[0], sums[1], np.nan_to_num(_share(sums[2], sums[3]))
 
     def _weekdays(self) -> None:
@@ -523,6 +517,15 @@ def _running(values: Array) -> Array:
     """Give sums of the first 0, 1, 2, … days."""
     found = np.zeros((values.shape[0], values.shape[1] + 1))
     np.cumsum(values, axis=1, out=found[:, 1:])
+    return found
+
+
+def _by_group(values: Array, group: Places, n_groups: int) -> Array:
+    """Sums of the rows of each group."""
+    if n_groups == 1:
+        return np.asarray(values.sum(axis=0, keepdims=True, dtype=np.float64))
+    found = np.zeros((n_groups, values.shape[1]))
+    np.add.at(found, group, values)
     return found
 
 
