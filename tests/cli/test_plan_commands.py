@@ -16,7 +16,7 @@ import pytest
 
 from unmet.cli import commands
 from unmet.cli.main import run
-from unmet.planning import DecisionPlan, evaluate, read_table
+from unmet.planning import DecisionPlan, evaluate, example, read_table
 from unmet.planning.plan_options import plan_from_options
 
 COLUMNS = ["--observed", "sales", "--features", "price,store", "--categories", "store"]
@@ -291,3 +291,33 @@ def test_help_does_not_wait_for_heavy_packages():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_plan_without_trees_loads_nothing_that_it_does_not_need(tmp_path):
+    example().sales.tail(300).write_csv(tmp_path / "sales.csv")
+    script = (
+        "import sys; from unmet.cli.main import run; "
+        "run(['plan', 'sales.csv', '--model', 'smoothing', '--json']); "
+        "print([name for name in ('unmet.simulate', 'unmet.planning.monitoring', "
+        "'unmet.planning.decision_plan', 'unmet.planning.backtest', 'unmet.evaluation.experiment', "
+        "'sklearn.metrics', 'lightgbm', 'matplotlib', 'altair', 'optuna') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert (tmp_path / "orders.csv").exists()
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    "name", ["planning.example", "planning.uncensor", "evaluation.calibration"]
+)
+def test_a_function_is_found_though_its_module_has_the_same_name(name):
+    package, _, function = name.partition(".")
+    script = (
+        f"import unmet.{name}; from unmet.{package} import {function}; print(callable({function}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "True"

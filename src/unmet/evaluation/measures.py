@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import make_scorer
 
 from unmet.arrays import Array, read_array
 from unmet.errors import InvalidInput
@@ -339,4 +338,6 @@ def make_cost_scorer(cost: RealisedCost) -> Any:
     >>> make_cost_scorer(Newsvendor(underage=3, overage=1))(model, X, truth)
     -5.0
     """
+    from sklearn.metrics import make_scorer
+
     return make_scorer(_score, greater_is_better=False, measure=partial(realised_cost, cost))

@@ -4,16 +4,23 @@ The command line and the what-if page do nothing else than to call this package 
 returns.
 """
 
-from unmet.planning.backtest import compare, evaluate
-from unmet.planning.decision_log import DecisionLog
-from unmet.planning.decision_plan import DecisionPlan
-from unmet.planning.decision_report import decision_table
+from typing import TYPE_CHECKING
+
+from unmet.lazily import names_of
+
+# eager: a lazy name would give way to the module of the same name once that is imported
 from unmet.planning.example import example
-from unmet.planning.monitoring import monitor
-from unmet.planning.order_plan import OrderPlan
 from unmet.planning.uncensor import uncensor
-from unmet.tables.reading import read_table
-from unmet.tables.schema import Schema, infer_schema
+
+if TYPE_CHECKING:
+    from unmet.planning.backtest import compare, evaluate
+    from unmet.planning.decision_log import DecisionLog
+    from unmet.planning.decision_plan import DecisionPlan
+    from unmet.planning.decision_report import decision_table
+    from unmet.planning.monitoring import monitor
+    from unmet.planning.order_plan import OrderPlan
+    from unmet.tables.reading import read_table
+    from unmet.tables.schema import Schema, infer_schema
 
 __all__ = [
     "DecisionLog",
@@ -29,3 +36,17 @@ __all__ = [
     "read_table",
     "uncensor",
 ]
+
+__getattr__ = names_of(
+    __name__,
+    {
+        "unmet.planning.backtest": "compare evaluate",
+        "unmet.planning.decision_log": "DecisionLog",
+        "unmet.planning.decision_plan": "DecisionPlan",
+        "unmet.planning.decision_report": "decision_table",
+        "unmet.planning.monitoring": "monitor",
+        "unmet.planning.order_plan": "OrderPlan",
+        "unmet.tables.reading": "read_table",
+        "unmet.tables.schema": "Schema infer_schema",
+    },
+)

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from unmet.data import load_yaz
-from unmet.simulate import censor, history_orders
-
 if TYPE_CHECKING:
     import polars
 
@@ -67,6 +64,9 @@ def example() -> Example:
     """
     import numpy as np
     import polars as pl
+
+    from unmet.data import load_yaz
+    from unmet.simulate import censor, history_orders
 
     table = load_yaz().filter(pl.col("is_closed") == 0)
     days = [

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from scipy import special
-from sklearn.linear_model import LogisticRegression
 
 from unmet.arrays import Array
 from unmet.censoring.latent.fit import fit_censoring
@@ -157,6 +156,8 @@ class StockoutChance:
         against = self._against_usual(history, series, day)
         self._ranks = np.quantile(against, np.linspace(0.0, 1.0, 101))
         self._most = np.quantile(against[flags == 1.0], 0.99)
+        from sklearn.linear_model import LogisticRegression
+
         self._model = LogisticRegression(C=0.3).fit(self._columns(against, others), flags == 1.0)
 
     def _against_usual(self, history: History, series: Places, day: Places) -> Array:

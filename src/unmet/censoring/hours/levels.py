@@ -20,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.linear_model import PoissonRegressor
 
 from unmet.arrays import Array
 from unmet.tables.hours import HOURS
@@ -178,6 +177,8 @@ def fit_levels(
     if teaching.size > 300_000:
         teaching = np.random.default_rng(0).choice(teaching, 300_000, replace=False)
     features = np.stack([each.ravel() for each in columns], axis=1)
+    from sklearn.linear_model import PoissonRegressor
+
     model = PoissonRegressor(alpha=1e-4, solver="newton-cholesky", max_iter=50)
     model.fit(
         features[teaching],
