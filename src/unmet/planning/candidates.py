@@ -38,7 +38,7 @@ from unmet.evaluation.backtest import ModelChoice, choose_model
 from unmet.inventory import DemandDistribution
 from unmet.planning.history import History, LinearColumns, PooledHistory, Single
 from unmet.planning.smoothing import smoothed
-from unmet.planning.stockouts import VIEWS, DayDemand, StockoutChance, tells_stockouts
+from unmet.planning.stockouts import MIN_OUT, VIEWS, DayDemand, StockoutChance, tells_stockouts
 from unmet.progress import Step, silent
 from unmet.rows import Rows
 from unmet.solvers.boosting.growing import Trees, load_lightgbm
@@ -219,7 +219,10 @@ class TrainingSet:
         found = DayDemand(self.history, features, self.lead_time + 1, volumes)
         # a series that has just begun sells many times its level: that is no tail of demand
         sold, young = panel.observed[series, day], day < self.history.first[series] + 14
-        chance = np.where(young, np.nan, panel.hidden[series, day])
+        told = panel.hidden[series, day]
+        chance = np.where(young, np.nan, told)
+        if min((chance < 1.0).sum(), (chance > 0.0).sum()) < MIN_OUT:
+            chance = told  # all have just begun
         # a day that perhaps sold out is two rows: one that did, one that did not
         row = np.concatenate([np.flatnonzero(chance < 1.0), np.flatnonzero(chance > 0.0)])
         sold_out = np.arange(row.size) >= (chance < 1.0).sum()

@@ -520,8 +520,8 @@ def _running(values: Array) -> Array:
     return found
 
 
-def _by_group(values: Array, group: Places, n_groups: int) -> Array:
-    """Sums of the rows of each group."""
+def _by_group(values: NDArray[Any], group: Places, n_groups: int) -> Array:
+    """Add up the rows of each group."""
     if n_groups == 1:
         return np.asarray(values.sum(axis=0, keepdims=True, dtype=np.float64))
     found = np.zeros((n_groups, values.shape[1]))

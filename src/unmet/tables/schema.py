@@ -674,7 +674,7 @@ def _is_sorted(column: polars.Series) -> bool:
 
 def _is_code(column: polars.Series) -> bool:
     """Whether whole numbers are long, few, and come again, as numbers of items do."""
-    long = column.dtype.is_integer() and bool((column >= 1000).all())
+    long = column.dtype.is_integer() and int(column.min() or 0) >= 1000  # type: ignore[arg-type]
     return long and 1 < column.n_unique() <= column.len() / 5
 
 
