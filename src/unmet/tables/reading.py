@@ -95,6 +95,11 @@ def _column(column: Any, name: Any) -> Any:
         return pl.Series(column.to_numpy()).fill_nan(None)
     if column.dtype.is_integer() and not column.is_null().any():
         return pl.Series(column.to_numpy())
+    if column.dtype == nw.Boolean and not column.is_null().any():
+        return pl.Series(column.to_numpy().astype(bool))
+    kind = getattr(column.to_native(), "dtype", None)
+    if type(kind).__name__ == "ArrowDtype" or getattr(kind, "storage", "") == "pyarrow":
+        return pl.Series(column.to_arrow())
     entries = [None if is_missing(each) else each for each in column.to_list()]
     try:
         return pl.Series(entries)
