@@ -98,7 +98,7 @@ def on_dask(plan, request: dict) -> dict:
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
     with (
         tempfile.TemporaryDirectory() as out,
-        LocalCluster(**options, dashboard_address=None, memory_limit="3GB") as cluster,
+        LocalCluster(**options, dashboard_address=":0", memory_limit="3GB") as cluster,
         Client(cluster) as client,
     ):
         frame = dd.read_parquet(files, aggregate_files=False, split_row_groups=False)

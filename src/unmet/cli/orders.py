@@ -317,7 +317,7 @@ def _order_on_dask(
     distributed = MissingPackage.or_load("--dask", "distributed", "dask")
     future = words["future"]
     coming = None if future is None else out.read_words(future, words, beside=True).table
-    local = {"processes": True, "threads_per_worker": 1, "dashboard_address": None}
+    local = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
     try:
         client = (
             distributed.Client(scheduler) if scheduler != "local" else distributed.Client(**local)

@@ -210,6 +210,7 @@ class OrderPlan(BaseEstimator):
     _sample: tuple[Panel, Places] | None = None
     _span: tuple[Any, Any] | None = None
     _on_dask: Any = None  # the table of which a sample was learned from
+    _pooled: DemandForecast | None = None
 
     def check(self) -> Newsvendor:
         """Validate all parameters, raise one error that lists every problem; return the cost."""
@@ -933,6 +934,7 @@ class OrderPlan(BaseEstimator):
         if "_memo" in state:
             state["_memo"] = {}
         state.pop("_on_dask", None)  # its rows lie elsewhere
+        state.pop("_pooled", None)
         if hasattr(self, "replenishment_"):
             found = self.replenishment_
             state["replenishment_"] = replace(found, _given=found.projection)
@@ -1035,12 +1037,12 @@ class OrderPlan(BaseEstimator):
         self._memo["forecast"] = forecast
         tell(4, 5, "deciding")
         self._keep(forecast)
-        self._pooled = forecast.for_others()
+        pooled = self._pooled = forecast.for_others()
         if self._sample is not None:
-            self._keep_others(whole, tell)
+            self._keep_others(whole, pooled, tell)
         self.reached_: float | None = None
 
-    def _keep_others(self, whole: Panel, tell: Step) -> None:
+    def _keep_others(self, whole: Panel, pooled: DemandForecast, tell: Step) -> None:
         """Ask what is expected of the series that were not learned from, some at a time."""
         assert self._sample is not None
         sampled, places = self.panel_, self._sample[1]
@@ -1060,7 +1062,7 @@ class OrderPlan(BaseEstimator):
         self.panel_ = whole
         for number, some in enumerate(self._blocks()):
             tell(4, 5, f"deciding: {number * BLOCK:,} of {whole.n_series:,} series")
-            other = self._pooled.others(whole.take(some))
+            other = pooled.others(whole.take(some))
             expected[some], factor[some] = other.expected, other.distribution.factor
             sold_share[some] = other.sold_share
             if hidden is not None and other.panel.hidden is not None:
@@ -1108,13 +1110,18 @@ class OrderPlan(BaseEstimator):
     def _for_others(self, table: Any, future: Any, force: bool) -> OrderPlan:
         """Give the same plan, of other series."""
         check_is_fitted(self, "n_rows_")
-        if self.supply is not None or getattr(self, "_pooled", None) is None:
+        if self.supply is not None or not hasattr(self, "choice_"):
             raise Unsupported("decide must be asked of a plan of orders for coming days.")
         if self.inferred_ or self.panel_.drawn is not None:
             raise Unsupported(
                 "decide must be asked of a plan that flags, stock or a sell-out rate tell about: "
                 "here stock-outs were read off the sales or hours of the series themselves."
             )
+        if self._pooled is None:  # of a plan that was loaded: learned again, to the same bits
+            panel = self.panel_ if self._sample is None else self._sample[0]
+            with one_blas_thread():
+                learned = self._forecast(*self._reach).fit(panel, self.cost_)
+            self._pooled = learned.for_others()
         facts, schema = self._facts, self.schema_
         sales = read_sales(table, replace(schema, on_hand=None))
         last = period_date(facts.first_day, str(schema.period), np.array([facts.n_days - 1]))[0]
