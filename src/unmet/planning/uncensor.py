@@ -207,7 +207,8 @@ def _on_dask(frame: Any, fitted: LatentBand, task: _Task) -> Uncensored:
         )
     schema = Schema(date=task.time_col, series=(task.id_col,), sales=task.target_col)
     table = DaskTable(frame, schema, 0, silent)
-    opened = task.open(table.sample(MAX_SERIES)[0].to_pandas())
+    sample = table.sample(MAX_SERIES)[0].sort(task.id_col, task.time_col)
+    opened = task.open(sample.to_pandas())
     times, labels = (opened[each].to_numpy() for each in (task.time_col, task.id_col))
     days = [np.unique(codes) for codes in _calendar(times)]
     dummies, scale = _asked_of(opened, task, days)
