@@ -2,6 +2,7 @@
 
     python benchmarks/scale.py [--rows 1e5,1e6,1e7,5e7] [--columns 20,50] [--folder FOLDER]
                                [--kinds read,least squares,...] [--resume] [--page]
+    python benchmarks/scale.py --plans [--series 1e2,1e3,1e4,5e4] [--dask 1e4,1e5,1e6]
 
 Rows are made in files of 100,000, the same for every size; a smaller case reads fewer of them. Each
 measurement is a process of its own with one BLAS thread, that of Dask one with its workers. Beside
@@ -179,6 +180,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="keep what was measured")
     parser.add_argument("--page", action="store_true", help="only write the page anew")
     parser.add_argument("--output", type=Path, default=HERE / "results")
+    parser.add_argument("--plans", action="store_true", help="measure plans (scale_plans.py)")
+    parser.add_argument("--series", default="1e2,1e3,1e4,5e4", help="of plans in one process")
+    parser.add_argument("--days", default="60,120,240,480", help="of plans of 1,000 series")
+    parser.add_argument("--horizons", default="1,7,28", help="of plans of 1,000 series")
+    parser.add_argument("--dask", default="1e4,1e5,1e6", help="series of plans on two workers")
     parser.add_argument("--request", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -187,6 +193,11 @@ def main() -> None:
     chosen = arguments()
     if chosen.request:
         print(json.dumps(measure(json.loads(chosen.request))))
+        return
+    if chosen.plans:
+        import scale_plans
+
+        scale_plans.run_all(chosen)
         return
     from scale_page import write_page
 

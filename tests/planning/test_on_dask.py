@@ -235,7 +235,7 @@ def test_the_command_lets_workers_write(tmp_path, monkeypatch):
     assert got.height == want.height
     for words, said in (
         (["-o", "orders"], "must be an empty folder"),
-        (["-o", "orders.csv"], "orders.csv"),
+        (["-o", "table.csv"], "must be a folder"),
         (["-o", "new", "--log", "log.parquet"], "--log must not be given beside --dask"),
     ):
         refused = CliRunner().invoke(app, ["plan", *files, "--dask", "local", *words])
