@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -77,6 +76,8 @@ def _options(
     ] = False,
 ) -> None:
     if show_version:
+        from importlib.metadata import version
+
         typer.echo(version("unmet"))
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
