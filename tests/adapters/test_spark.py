@@ -12,13 +12,15 @@ import pandas as pd
 import pytest
 
 import unmet
-from unmet import LatentBand, LinearDecision, Newsvendor
+from unmet import LatentBand, LinearDecision, Newsvendor, OrderPlan
+from unmet.planning import Schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "spark.md"
 ENDING = """
 answers.to_pickle("answers.pkl")
 everything.to_pickle("everything.pkl")
 pd.concat(tables).to_pickle("sales.pkl")
+planned.to_pickle("planned.pkl")
 """
 
 
@@ -28,7 +30,7 @@ def test_the_page(tmp_path):
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("there is no Java")
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     script = tmp_path / "page.py"
     script.write_text("".join(blocks) + ENDING, encoding="utf-8")
     package = str(Path(unmet.__file__).parents[1])
@@ -46,9 +48,10 @@ def test_the_page(tmp_path):
         timeout=900,
     )
     assert run.returncode == 0, run.stderr[-3000:]
-    # all three were written by the script above
-    sales, answers, everything = (
-        pd.read_pickle(tmp_path / f"{name}.pkl") for name in ("sales", "answers", "everything")
+    # all of them were written by the script above
+    sales, answers, everything, planned = (
+        pd.read_pickle(tmp_path / f"{name}.pkl")
+        for name in ("sales", "answers", "everything", "planned")
     )
     keys = ["store", "item", "day"]
     assert answers["error"].isna().all()
@@ -69,4 +72,16 @@ def test_the_page(tmp_path):
         everything.sort_values(keys, ignore_index=True),
         expected.sort_values(keys, ignore_index=True),
         check_dtype=False,
+    )
+    known = known.assign(date=pd.Timestamp("2024-01-01") + pd.to_timedelta(known["day"], "D"))
+    known = known[["store", "item", "date", "sales", "sold_out"]]
+    plan = OrderPlan(horizon=3, model="linear", schema=Schema(series=("store", "item")))
+    plan.fit(known[known["store"] == "north"])
+    keys = ["store", "item", "date"]
+    expected = plan.decide(known).assign(date=lambda table: pd.to_datetime(table["date"]))
+    pd.testing.assert_frame_equal(
+        planned.assign(date=pd.to_datetime(planned["date"])).sort_values(keys, ignore_index=True),
+        expected[[*keys, "order"]].sort_values(keys, ignore_index=True),
+        check_dtype=False,
+        check_exact=True,
     )
