@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import cache
+from math import log
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -173,6 +174,33 @@ def wall(case: str) -> str:
     return f"{results('scale.json')['cases'][case]['wall']:.0f} s"
 
 
+def growth(kind: str) -> str:
+    """Table of the CPU time and memory of plans against what grows, and by which power."""
+    name = "horizon" if kind == "horizon" else "days" if kind == "days" else "series"
+    memory = "worker" if kind == "dask" else "bytes"
+    found = [each for each in results("plans.json") if each["kind"] == kind]
+    found.sort(key=lambda each: int(each[name]))
+    lines = [f"| {name} | CPU | power | {'memory of a worker' if kind == 'dask' else 'memory'} |"]
+    lines.append("|---:|---:|---:|---:|")
+    for before, each in zip([None, *found], found, strict=False):
+        power = "" if before is None else f"{power_of(each, before, name):.2f}"
+        time = f"{each['cpu']:,.1f}" if each["cpu"] < 100 else f"{each['cpu']:,.0f}"
+        lines.append(f"| {each[name]:,} | {time} s | {power} | {each[memory] / 1e9:.2f} GB |")
+    return "\n\n" + "\n".join(lines) + "\n\n"
+
+
+def power_of(larger: dict[str, Any], smaller: dict[str, Any], name: str) -> float:
+    """By which power of a size CPU time grew."""
+    return log(larger["cpu"] / smaller["cpu"]) / log(larger[name] / smaller[name])
+
+
+def rows_power(smaller: str, larger: str) -> str:
+    """By which power of the number of rows the CPU time of a fit on two workers grew."""
+    every = results("scale.json")["cases"]
+    few, many = ({**every[f"{n} 20 dask2"], "rows": int(n)} for n in (smaller, larger))
+    return f"{power_of(many, few, 'rows'):.2f}"
+
+
 def cell(name: str, start: str, column: str) -> str:
     """A whole percentage in a table of a page that a benchmark wrote: of the row that begins so."""
     rows = (RESULTS / name).read_text(encoding="utf-8").splitlines()
@@ -195,6 +223,8 @@ FIGURES: dict[str, Callable[..., str]] = {
         speed,
         seconds,
         wall,
+        growth,
+        rows_power,
         cell,
     )
 }
