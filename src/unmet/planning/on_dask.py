@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
 from unmet.planning.candidates import hashes_of
 from unmet.progress import Step
-from unmet.tables.panel import keys_of
+from unmet.tables.panel import among, keys_of
 from unmet.tables.reading import as_polars
 from unmet.tables.schema import Schema
 
@@ -79,7 +80,7 @@ class DaskTable:
         """Rows of so many series, and the numbers of these."""
         import polars as pl
 
-        chosen = _smallest(self.hashes, most)
+        chosen = self.hashes[:most]
         every = self.frame.to_delayed()
         found = _compute([_delayed(_some_rows)(e, self.schema, self.seed, chosen) for e in every])
         return pl.concat([e for e in found if e.height], how="vertical_relaxed"), chosen
@@ -166,8 +167,8 @@ def on_workers(plan: OrderPlan, what: str, future: Any, force: bool) -> Any:
     parts = table.map(partial(_answer, what=what, force=force), _light(plan), own, future)
     new = own.filter(~np.isin(_numbers(own, table.schema, table.seed), table.hashes))
     if new.height:  # series of the coming days alone are in no partition
-        parts.append(_delayed(_as_pandas)(new))
-    return frame_of(parts, _as_pandas(own.clear()))
+        parts.append(_delayed(new.to_pandas()))
+    return frame_of(parts, own.clear().to_pandas())
 
 
 def frame_of(parts: list[Any], empty: Any) -> Any:
@@ -238,14 +239,13 @@ def _answer(
     schema, table = plan.schema_, as_polars(part)
     names = list(schema.series)
     keys = keys_of(table.select(names).unique(), names)
-    mine = keys_of(own, names)
-    found = own.filter(_within(mine, keys))
-    rest = table.filter(~_within(keys_of(table, names), plan._sampled))
+    found = own.filter(among(keys_of(own, names), keys))
+    rest = table.filter(~among(keys_of(table, names), plan._sampled))
     if rest.height:
         others = plan._for_others(rest, future, force)
         more = getattr(others, f"_{what}_table")().select(own.columns)
         found = pl.concat([found, more.cast(dict(own.schema))])
-    return _as_pandas(found.sort([*names, schema.date]))
+    return found.sort([*names, schema.date]).to_pandas()
 
 
 def _write(part: Any, folder: str, number: int) -> tuple[int, float]:
@@ -269,20 +269,8 @@ def _numbers(table: polars.DataFrame, schema: Schema, seed: int) -> Numbers:
     return found.to_numpy()
 
 
-def _smallest(hashes: Numbers, most: int) -> Numbers:
-    return np.sort(hashes)[:most]
-
-
-def _within(asked: polars.DataFrame, keys: polars.DataFrame) -> polars.Series:
-    from unmet.planning.order_plan import among
-
-    return among(asked, keys)
-
-
 def _light(plan: OrderPlan) -> OrderPlan:
     """Give the plan without anything of single series but which were learned from."""
-    from copy import copy
-
     found = copy(plan)
     found._sampled = keys_of(plan.panel_.keys, plan.schema_.series)  # type: ignore[arg-type]
     found._memo, found.notes_ = {}, ()
@@ -292,21 +280,15 @@ def _light(plan: OrderPlan) -> OrderPlan:
     return found
 
 
-def _as_pandas(table: polars.DataFrame) -> Any:
-    return table.to_pandas()
-
-
 # --- Dask.
 
 
-def _delayed(what: Any, **how: Any) -> Any:
-    dask = MissingPackage.or_load("fit", "dask", "dask")
-    return dask.delayed(what, **how)
+def _delayed(what: Any) -> Any:
+    return MissingPackage.or_load("fit", "dask", "dask").delayed(what)
 
 
-def _compute(tasks: list[Any]) -> list[Any]:
-    dask = MissingPackage.or_load("fit", "dask", "dask")
-    return list(dask.compute(*tasks))
+def _compute(tasks: list[Any]) -> Any:
+    return MissingPackage.or_load("fit", "dask", "dask").compute(*tasks)
 
 
 def _as_they_come(tasks: list[Any]) -> Any:

@@ -47,6 +47,7 @@ from unmet.tables.panel import (
     GAPS,
     Panel,
     Places,
+    among,
     keys_of,
     read_panel_and_facts,
     refuse_absurd,
@@ -1408,13 +1409,3 @@ class OrderPlan(BaseEstimator):
         periods = int(np.max(rules.lead_time) + np.max(rules.review))
         within = f"within {periods} {unit}" if periods > 1 else f"in the next {unit[:-1]}"
         return f"{within}, before the next order can arrive"
-
-
-def among(asked: polars.DataFrame, keys: polars.DataFrame) -> polars.Series:
-    """Whether each key is among some."""
-    import polars as pl
-
-    known = keys.unique().with_columns(pl.lit(True).alias("\0there"))
-    return asked.join(known, on=asked.columns, how="left", maintain_order="left")[
-        "\0there"
-    ].fill_null(False)

@@ -487,6 +487,15 @@ def keys_of(table: polars.DataFrame, names: Sequence[str]) -> polars.DataFrame:
     return table.select(as_categories(table[name]).alias(f"\0{name}") for name in names)
 
 
+def among(asked: polars.DataFrame, keys: polars.DataFrame) -> polars.Series:
+    """Whether each key is among some."""
+    import polars as pl
+
+    known = keys.unique().with_columns(pl.lit(True).alias("\0there"))
+    found = asked.join(known, on=asked.columns, how="left", maintain_order="left")
+    return found["\0there"].fill_null(False)
+
+
 def _number_series(
     table: polars.DataFrame, names: Sequence[str], later: polars.DataFrame | None
 ) -> tuple[polars.DataFrame, Places]:
