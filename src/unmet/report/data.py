@@ -5,9 +5,10 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
@@ -20,9 +21,6 @@ from unmet.planning.replenishment import lead_in_words
 from unmet.report.sentences import amount, answer, day_label
 from unmet.report.tables import MAX_ITEMS
 from unmet.tables.panel import Places
-
-if TYPE_CHECKING:
-    import polars
 
 PARTS = {"usual_sales": "usual sales", "hidden_demand": "hidden demand", "safety": "safety"}
 """What an order consists of, by column of the table of orders: what a reader is shown."""
@@ -37,7 +35,7 @@ _MAX_DAYS = 120  # of the history
 def report_data(
     plan: DecisionPlan | OrderPlan,
     *,
-    decisions: polars.DataFrame | None = None,
+    decisions: pl.DataFrame | None = None,
     comparison: Comparison | None = None,
     notes: Sequence[str] = (),
     command: str = "",
@@ -128,7 +126,7 @@ def versions() -> dict[str, str]:
 
 def _decisions(
     plan: DecisionPlan,
-    decisions: polars.DataFrame | None,
+    decisions: pl.DataFrame | None,
     comparison: Comparison | None,
     notes: Sequence[str],
     title: str | None,
@@ -248,7 +246,7 @@ def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
     }
 
 
-def _order_answer(plan: OrderPlan, shown: polars.DataFrame, count: int) -> str:
+def _order_answer(plan: OrderPlan, shown: pl.DataFrame, count: int) -> str:
     unit, dates = _unit(plan), shown[plan.schema_.date].unique().sort()
     first, last = day_label(dates[0]), day_label(dates[-1])
     when = first if dates.len() == 1 else f"{first} to {last}"
@@ -295,10 +293,8 @@ def _order_inputs(plan: OrderPlan) -> dict[str, str]:
     return {"rows": f"{plan.n_rows_:,}, {count}, {panel.n_days:,} {_unit(plan)}s", **columns}
 
 
-def histories(plan: OrderPlan, kept: Places, most: int = _MAX_DAYS) -> polars.DataFrame:
+def histories(plan: OrderPlan, kept: Places, most: int = _MAX_DAYS) -> pl.DataFrame:
     """Give the last days of some series: item, date, observed, expected, sold_out."""
-    import polars as pl
-
     panel = plan.panel_
     first = max(panel.n_days - most, 0)
     observed = panel.observed[kept, first:]
@@ -329,10 +325,8 @@ def series_name(plan: OrderPlan, place: int) -> str:
     return ITEM_MARK.join("–" if part is None else str(part) for part in row)
 
 
-def _together(plan: OrderPlan, kept: Places) -> polars.DataFrame:
+def _together(plan: OrderPlan, kept: Places) -> pl.DataFrame:
     """Add up the last days of all series that orders are for."""
-    import polars as pl
-
     panel, demand = plan.panel_, plan.demand_
     first = max(panel.n_days - _MAX_DAYS, 0)
     seen = ~np.isnan(panel.observed[kept, first:]).all(axis=0)
@@ -352,8 +346,6 @@ def _together(plan: OrderPlan, kept: Places) -> polars.DataFrame:
 
 
 def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
-    import polars as pl
-
     panel, unit, supply, model = plan.panel_, _unit(plan), plan.supply, plan.choice_.model
     assert supply is not None
     kept = np.flatnonzero(panel.planned)
@@ -388,7 +380,7 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
     }
 
 
-def urgent_first(orders: polars.DataFrame) -> polars.DataFrame:
+def urgent_first(orders: pl.DataFrame) -> pl.DataFrame:
     """Sort orders of replenishment: first what is expected to lose most."""
     loss = "expected_loss" if "expected_loss" in orders.columns else "expected_shortage"
     by = [loss, "chance_of_running_out", "order"]
@@ -401,7 +393,7 @@ def _said(value: object, unit: str) -> str:
     return f"{value:g} {unit}{'' if value == 1 else 's'}"
 
 
-def _ahead(plan: OrderPlan, shown: polars.DataFrame, places: Places) -> list[dict[str, Any]]:
+def _ahead(plan: OrderPlan, shown: pl.DataFrame, places: Places) -> list[dict[str, Any]]:
     """Give the stock of each series to come, if its order is placed and no other.
 
     Beside the row of the table of orders: ``dates``, ``demand`` as expected, stock at the end of
