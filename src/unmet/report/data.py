@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
+from unmet.persistence.saving import versions_of
 from unmet.planning import DecisionPlan, OrderPlan
 from unmet.planning.candidates import labels_of
 from unmet.planning.decision_models import candidates
@@ -102,7 +102,7 @@ def report_data(
         "date": plan.schema_.date,
         "currency": currency if evaluated else "",
         "evaluated": evaluated,
-        "unit": _unit(plan),
+        "unit": plan.panel_.unit,
         "overrides": "" if changed is None or not changed.count else str(changed),
         **own(plan, most),
     }
@@ -112,13 +112,8 @@ def report_data(
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that an answer depends on."""
-    found = {"python": platform.python_version()}
-    for name in ("unmet", "numpy", "scipy", "scikit-learn", "polars", "lightgbm"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    packages = "unmet", "numpy", "scipy", "scikit-learn", "polars", "lightgbm"
+    return {"python": platform.python_version(), **versions_of(*packages)}
 
 
 # --- A plan of own features.
@@ -200,12 +195,8 @@ def decision_inputs(plan: DecisionPlan) -> dict[str, str]:
 # --- Orders for coming days.
 
 
-def _unit(plan: OrderPlan) -> str:
-    return plan.panel_.unit
-
-
 def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
-    panel, schema, orders, unit = plan.panel_, plan.schema_, plan.order_table_, _unit(plan)
+    panel, schema, orders, unit = plan.panel_, plan.schema_, plan.order_table_, plan.panel_.unit
     # a column of the table may have the name of one that a report gives a meaning
     safe = {name: f"{name} (column)" for name in schema.series if name in ("decision", "ignoring")}
     shown = orders.rename(
@@ -247,7 +238,7 @@ def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
 
 
 def _order_answer(plan: OrderPlan, shown: pl.DataFrame, count: int) -> str:
-    unit, dates = _unit(plan), shown[plan.schema_.date].unique().sort()
+    unit, dates = plan.panel_.unit, shown[plan.schema_.date].unique().sort()
     first, last = day_label(dates[0]), day_label(dates[-1])
     when = first if dates.len() == 1 else f"{first} to {last}"
     items = "one series" if count == 1 else f"{count:,} series"
@@ -257,7 +248,7 @@ def _order_answer(plan: OrderPlan, shown: pl.DataFrame, count: int) -> str:
 
 def _aim(plan: OrderPlan) -> str:
     """Say what orders aim at."""
-    unit, supply = _unit(plan), plan.supply
+    unit, supply = plan.panel_.unit, plan.supply
     met = f"demand is met on {100 * float(np.mean(plan.cost_.level)):.4g}% of the {unit}s"
     if not plan.costs_are_money:
         return met
@@ -290,7 +281,7 @@ def _order_inputs(plan: OrderPlan) -> dict[str, str]:
         "known beforehand": ", ".join(panel.known),
     }
     columns = {f"column: {name}": text for name, text in named.items() if text}
-    return {"rows": f"{plan.n_rows_:,}, {count}, {panel.n_days:,} {_unit(plan)}s", **columns}
+    return {"rows": f"{plan.n_rows_:,}, {count}, {panel.n_days:,} {plan.panel_.unit}s", **columns}
 
 
 def histories(plan: OrderPlan, kept: Places, most: int = _MAX_DAYS) -> pl.DataFrame:
@@ -346,7 +337,7 @@ def _together(plan: OrderPlan, kept: Places) -> pl.DataFrame:
 
 
 def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
-    panel, unit, supply, model = plan.panel_, _unit(plan), plan.supply, plan.choice_.model
+    panel, unit, supply, model = plan.panel_, plan.panel_.unit, plan.supply, plan.choice_.model
     assert supply is not None
     kept = np.flatnonzero(panel.planned)
     orders = urgent_first(plan.order_table_.with_columns(pl.Series("\0place", kept)))

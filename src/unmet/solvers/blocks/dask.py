@@ -126,7 +126,7 @@ class DaskBlocks(BlockSource):
         """Run the task on all partitions, and yield what it returns in their order."""
         dask = import_dask()
         # One node of the graph holds the task: it travels once, and again where a worker dies.
-        shared = dask.delayed(partial(_work, self.build, task), traverse=False)
+        shared = dask.delayed((self.build, task), traverse=False)
         apply = dask.delayed(_apply, pure=False)
         tasks = [apply(shared, number, parts) for number, parts in enumerate(self.partitions)]
         yield from dask.compute(*tasks)
@@ -169,11 +169,7 @@ def _from_frame(names: tuple[str, ...], number: int, parts: tuple[Any, ...]) -> 
     return RowBlock(features, number=number, origin=f"partition {number}", **columns)
 
 
-def _work(build: Callable[..., RowBlock], task: Callable[[RowBlock], Any], *part: Any) -> Any:
-    """Make a block of a partition, and work on it."""
+def _apply(shared: tuple[Callable[..., Any], Callable[..., Any]], *part: Any) -> Any:
+    """Run on a worker: make a block of a partition, and work on it."""
+    build, task = shared
     return task(build(*part))
-
-
-def _apply(shared: Callable[..., Any], *part: Any) -> Any:
-    """Run on a worker."""
-    return shared(*part)
