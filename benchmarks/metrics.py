@@ -95,8 +95,11 @@ def _is_numeric(value: ast.expr) -> bool:
 def public_names(tree: ast.Module) -> list[str]:
     """Names in ``__all__``."""
     for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return list(ast.literal_eval(node.value))
+        if isinstance(node, ast.Assign) and "__all__" in ast.unparse(node.targets[0]):
+            if not isinstance(node.value, ast.Call):
+                return list(ast.literal_eval(node.value))
+            by_module = ast.literal_eval(node.value.args[1])  # of `names_of`
+            return [name for names in by_module.values() for name in names.split()]
     return []
 
 

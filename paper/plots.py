@@ -8,6 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from paper.protocol import (
     ESTIMATING,
     IGNORING,
@@ -32,8 +34,7 @@ from unmet.charts import (
     panels,
     side_by_side,
 )
-from unmet.errors import MissingPackage
-from unmet.progress import report_missing
+from unmet.errors import MissingPackage, wanted
 
 LEVEL_AXIS = "α = underage / (underage + overage)"
 
@@ -92,7 +93,12 @@ def write_plot(stem: Path, draw: Callable[..., Chart], *content: Any) -> list[Pa
     try:
         import vl_convert  # noqa: F401
     except ModuleNotFoundError as error:
-        report_missing(error, "the figure")
+        Console(stderr=True, soft_wrap=True).print(
+            f"unmet: the figure was left out, because {error.name} is not installed; "
+            f"pip install {wanted('vl-convert-python', 'images')} adds it.",
+            markup=False,
+            highlight=False,
+        )
         return []
     drawn = draw(*content)
     return [drawn.save(stem.with_name(f"{stem.name}{suffix}")) for suffix in (".svg", ".png")]

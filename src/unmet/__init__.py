@@ -10,68 +10,38 @@ from typing import TYPE_CHECKING, Any
 from unmet.lazily import names_of
 
 if TYPE_CHECKING:
-    from unmet.arrays import Band, Limits
-    from unmet.censoring import (
-        AuditedBand,
-        FixedBand,
-        LatentBand,
-        OrderRuleDetection,
-        SearchedBand,
-    )
-    from unmet.costs import (
-        AgeReplacement,
-        CustomPricing,
-        Newsvendor,
-        PreventiveReplacement,
-        SquaredError,
-        TieredCost,
-        check_cost,
-    )
-    from unmet.estimators import (
-        BoostedDecision,
-        DistributionDecision,
-        GroupedDecision,
-        LinearDecision,
-        NeuralDecision,
-    )
-    from unmet.inventory.allocate import allocate
-    from unmet.persistence import load, save
-    from unmet.planning import DecisionPlan, OrderPlan
+    from unmet.arrays import Band as Band
+    from unmet.arrays import Limits as Limits
+    from unmet.censoring import AuditedBand as AuditedBand
+    from unmet.censoring import FixedBand as FixedBand
+    from unmet.censoring import LatentBand as LatentBand
+    from unmet.censoring import OrderRuleDetection as OrderRuleDetection
+    from unmet.censoring import SearchedBand as SearchedBand
+    from unmet.costs import AgeReplacement as AgeReplacement
+    from unmet.costs import CustomPricing as CustomPricing
+    from unmet.costs import Newsvendor as Newsvendor
+    from unmet.costs import PreventiveReplacement as PreventiveReplacement
+    from unmet.costs import SquaredError as SquaredError
+    from unmet.costs import TieredCost as TieredCost
+    from unmet.costs import check_cost as check_cost
+    from unmet.estimators import BoostedDecision as BoostedDecision
+    from unmet.estimators import DistributionDecision as DistributionDecision
+    from unmet.estimators import GroupedDecision as GroupedDecision
+    from unmet.estimators import LinearDecision as LinearDecision
+    from unmet.estimators import NeuralDecision as NeuralDecision
+    from unmet.inventory.allocate import allocate as allocate
+    from unmet.persistence import load as load
+    from unmet.persistence import save as save
+    from unmet.planning import DecisionPlan as DecisionPlan
+    from unmet.planning import OrderPlan as OrderPlan
 
     __version__: str
 
-__all__ = [
-    "AgeReplacement",
-    "AuditedBand",
-    "Band",
-    "BoostedDecision",
-    "CustomPricing",
-    "DecisionPlan",
-    "DistributionDecision",
-    "FixedBand",
-    "GroupedDecision",
-    "LatentBand",
-    "Limits",
-    "LinearDecision",
-    "NeuralDecision",
-    "Newsvendor",
-    "OrderPlan",
-    "OrderRuleDetection",
-    "PreventiveReplacement",
-    "SearchedBand",
-    "SquaredError",
-    "TieredCost",
-    "__version__",
-    "allocate",
-    "check_cost",
-    "load",
-    "save",
-]
 
-
-_named = names_of(
+_named, __dir__, __all__ = names_of(
     __name__,
     {
+        "unmet": "__version__",  # see __getattr__
         "unmet.inventory": "allocate",
         "unmet.arrays": "Band Limits",
         "unmet.censoring": "AuditedBand FixedBand LatentBand OrderRuleDetection SearchedBand",
@@ -92,7 +62,3 @@ def __getattr__(name: str) -> Any:
     from importlib.metadata import version
 
     return version("unmet")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

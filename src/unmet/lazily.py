@@ -12,8 +12,10 @@ from importlib import import_module
 from typing import Any
 
 
-def names_of(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
-    """Give the ``__getattr__`` of a package.
+def names_of(
+    package: str, where: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Give the ``__getattr__``, the ``__dir__`` and the ``__all__`` of a package.
 
     Parameters
     ----------
@@ -31,4 +33,7 @@ def names_of(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
         setattr(sys.modules[package], name, value)
         return value
 
-    return get
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *module_of})
+
+    return get, names, sorted(module_of)

@@ -16,8 +16,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from unmet.errors import wanted
-
 
 class Step(Protocol):
     """Tell how far the work is: ``done`` of ``total``, and what comes next."""
@@ -59,13 +57,3 @@ def report_progress(*, left: bool = False) -> Iterator[Step]:
             progress.update(task, completed=done, total=total, description=doing)
 
         yield step
-
-
-def report_missing(error: ModuleNotFoundError, what: str) -> None:
-    """Say in one sentence what was left out for want of an optional package."""
-    Console(stderr=True, soft_wrap=True).print(
-        f"unmet: {what} was left out, because {error.name} is not installed; "
-        f"pip install {wanted('vl-convert-python', 'images')} adds it.",
-        markup=False,
-        highlight=False,
-    )

@@ -17,20 +17,14 @@ from typing import TYPE_CHECKING
 from unmet.lazily import names_of
 
 if TYPE_CHECKING:
-    from unmet.adapters.forecasting import decide_from_quantiles, decide_from_samples
-    from unmet.adapters.onnx import to_onnx
-    from unmet.adapters.skpro import LatentSurvival
-    from unmet.adapters.torch import torch_loss
+    from unmet.adapters.forecasting import decide_from_quantiles as decide_from_quantiles
+    from unmet.adapters.forecasting import decide_from_samples as decide_from_samples
+    from unmet.adapters.onnx import to_onnx as to_onnx
+    from unmet.adapters.skpro import LatentSurvival as LatentSurvival
+    from unmet.adapters.torch import torch_loss as torch_loss
 
-__all__ = [
-    "LatentSurvival",
-    "decide_from_quantiles",
-    "decide_from_samples",
-    "to_onnx",
-    "torch_loss",
-]
 
-__getattr__ = names_of(
+__getattr__, __dir__, __all__ = names_of(
     __name__,
     {
         "unmet.adapters.forecasting": "decide_from_quantiles decide_from_samples",
@@ -39,7 +33,3 @@ __getattr__ = names_of(
         "unmet.adapters.torch": "torch_loss",
     },
 )
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -18,25 +18,17 @@ from typing import TYPE_CHECKING
 from unmet.lazily import names_of
 
 if TYPE_CHECKING:
-    from unmet.censoring.audited import AuditedBand
-    from unmet.censoring.latent.band import LatentBand
-    from unmet.censoring.model import CensoringModel, Diagnosis
-    from unmet.censoring.order_rule import OrderRuleDetection
-    from unmet.censoring.rule import BandRule, FixedBand
-    from unmet.censoring.searched import SearchedBand
+    from unmet.censoring.audited import AuditedBand as AuditedBand
+    from unmet.censoring.latent.band import LatentBand as LatentBand
+    from unmet.censoring.model import CensoringModel as CensoringModel
+    from unmet.censoring.model import Diagnosis as Diagnosis
+    from unmet.censoring.order_rule import OrderRuleDetection as OrderRuleDetection
+    from unmet.censoring.rule import BandRule as BandRule
+    from unmet.censoring.rule import FixedBand as FixedBand
+    from unmet.censoring.searched import SearchedBand as SearchedBand
 
-__all__ = [
-    "AuditedBand",
-    "BandRule",
-    "CensoringModel",
-    "Diagnosis",
-    "FixedBand",
-    "LatentBand",
-    "OrderRuleDetection",
-    "SearchedBand",
-]
 
-__getattr__ = names_of(
+__getattr__, __dir__, __all__ = names_of(
     __name__,
     {
         "unmet.censoring.audited": "AuditedBand",

@@ -72,8 +72,6 @@ class Labels:
         The share of rows whose decision is not below the truth.
     served : str or None
         The share of the truth that decisions reach, where that has a name.
-    favours : str
-        What evaluating on observations favours.
     helps : tuple of str
         What would tell more, a sentence each.
     period : str
@@ -97,7 +95,6 @@ class Labels:
     added_up: bool = True
     covered: str = "Rows covered"
     served: str | None = None
-    favours: str = "decisions that are too low"
     helps: tuple[str, ...] = ()
     period: str = "day"
 
@@ -121,7 +118,6 @@ PROBLEMS = {
         flagged="{} of the rows sold out",
         ignoring="if sales are taken for demand",
         served="Demand served",
-        favours="orders that are too low",
         helps=(
             "A sell-out rate: how often was the shelf empty (sellout_rate)? A rough one is much "
             "better than none.",
@@ -147,7 +143,6 @@ PROBLEMS = {
         amount="price",
         added_up=False,
         covered="Prices too high",
-        favours="prices that are too low",
         helps=(
             "Rejected offers: without them nothing says what was too much (Limits.offers).",
             "Prices that vary for the same kind of buyer: try a few per cent more and less.",
@@ -172,7 +167,6 @@ PROBLEMS = {
         amount="age",
         added_up=False,
         covered="Failed before",
-        favours="ages that are too low",
         helps=(
             "Flags of the units that had not failed when they were replaced (censored).",
             "Some units that are left in service until they fail.",

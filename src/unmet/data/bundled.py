@@ -12,13 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.resources import files
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from unmet.errors import InvalidInput
-
-if TYPE_CHECKING:
-    import polars
-
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -39,7 +36,7 @@ MONTHS = (
 
 def load_bakery(
     stores: Iterable[int] | None = None, products: Iterable[int] | None = None
-) -> polars.DataFrame:
+) -> pl.DataFrame:
     """Daily demand of a bakery chain: 35 stores, 3 products, 2 January 2016 to 30 April 2019.
 
     Parameters
@@ -74,8 +71,6 @@ def load_bakery(
     >>> table.select("date", "weekday", "demand").row(0)
     (datetime.date(2016, 1, 2), 'Saturday', 254.0)
     """
-    import polars as pl
-
     table = _read("bakery.parquet")
     for name, column, wanted in (("stores", "store", stores), ("products", "product", products)):
         if wanted is None:
@@ -89,7 +84,7 @@ def load_bakery(
     return table
 
 
-def load_yaz() -> polars.DataFrame:
+def load_yaz() -> pl.DataFrame:
     """Daily demand for seven ingredients of a restaurant in Stuttgart, 2013 to 2015.
 
     Returns
@@ -115,9 +110,7 @@ def load_yaz() -> polars.DataFrame:
     return _read("yaz.parquet")
 
 
-def _read(name: str) -> polars.DataFrame:
-    import polars as pl
-
+def _read(name: str) -> pl.DataFrame:
     table = _table(name)
     front = [pl.col(name) for name in ("store", "product", "demand") if name in table.columns]
     return table.select(
@@ -129,15 +122,13 @@ def _read(name: str) -> polars.DataFrame:
     )
 
 
-def _named(number: polars.Expr, names: tuple[str, ...]) -> polars.Expr:
+def _named(number: pl.Expr, names: tuple[str, ...]) -> pl.Expr:
     """Names for 1, 2, …; an enum, so that sorting by weekday does not start with Friday."""
-    import polars as pl
-
     numbers = range(1, len(names) + 1)
     return number.replace_strict(numbers, names, return_dtype=pl.Enum(names))
 
 
-def load_sae() -> polars.DataFrame:
+def load_sae() -> pl.DataFrame:
     """Lifetimes of an automotive component: 10 failures and 21 suspensions.
 
     Returns
@@ -163,7 +154,7 @@ def load_sae() -> polars.DataFrame:
     return _table("sae.csv")
 
 
-def load_tires() -> polars.DataFrame:
+def load_tires() -> pl.DataFrame:
     """Lifetimes of tires with seven measurements: 11 failures and 23 suspensions.
 
     Returns
@@ -189,9 +180,7 @@ def load_tires() -> polars.DataFrame:
     return _table("tires.csv")
 
 
-def _table(name: str) -> polars.DataFrame:
-    import polars as pl
-
+def _table(name: str) -> pl.DataFrame:
     # by way of bytes, so that it also works from a zip file
     content = files("unmet.data").joinpath(name).read_bytes()
     return pl.read_csv(content) if name.endswith(".csv") else pl.read_parquet(content)

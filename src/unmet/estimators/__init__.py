@@ -5,23 +5,15 @@ from typing import TYPE_CHECKING
 from unmet.lazily import names_of
 
 if TYPE_CHECKING:
-    from unmet.estimators.boosted import BoostedDecision
-    from unmet.estimators.distribution import DistributionDecision
-    from unmet.estimators.explaining import DecisionExplainer
-    from unmet.estimators.grouped import GroupedDecision
-    from unmet.estimators.linear import LinearDecision
-    from unmet.estimators.neural import NeuralDecision
+    from unmet.estimators.boosted import BoostedDecision as BoostedDecision
+    from unmet.estimators.distribution import DistributionDecision as DistributionDecision
+    from unmet.estimators.explaining import DecisionExplainer as DecisionExplainer
+    from unmet.estimators.grouped import GroupedDecision as GroupedDecision
+    from unmet.estimators.linear import LinearDecision as LinearDecision
+    from unmet.estimators.neural import NeuralDecision as NeuralDecision
 
-__all__ = [
-    "BoostedDecision",
-    "DecisionExplainer",
-    "DistributionDecision",
-    "GroupedDecision",
-    "LinearDecision",
-    "NeuralDecision",
-]
 
-__getattr__ = names_of(
+__getattr__, __dir__, __all__ = names_of(
     __name__,
     {
         "unmet.estimators.boosted": "BoostedDecision",

@@ -51,10 +51,8 @@ def read_band(band: Any) -> Band | BandRule | None:
     if band is None or isinstance(band, Band | BandRule):
         return band
     if isinstance(band, str) and band in ("latent", "searched"):
-        from unmet.censoring import (  # which a model without them does not need
-            LatentBand,
-            SearchedBand,
-        )
+        # a model without them does not need them
+        from unmet.censoring import LatentBand, SearchedBand
 
         return LatentBand() if band == "latent" else SearchedBand()
     allowed = "a Band, a band rule such as LatentBand(), 'latent', 'searched' or None"

@@ -81,19 +81,13 @@ def order_up_to(paths: ArrayLike, rules: SupplyRules, *, seed: int = 0) -> Stock
     >>> order_up_to(demand, rules).order_up_to
     array([20.])
     """
-    drawn = read_paths(paths)
-    n_series = drawn.shape[0]
     if not rules.lasting and int(np.min(rules.shelf_life)) > 1:
         raise InvalidInput(
             "shelf_life must be None for order-up-to levels: what is about to spoil counts in them "
             "as much as what is fresh; use replenish instead."
         )
-    needed = rules.periods(n_series)
-    if drawn.shape[2] < needed:
-        raise InvalidInput(
-            f"paths must reach {needed} periods ahead, until the next order arrives, "
-            f"got {drawn.shape[2]}."
-        )
+    drawn = read_paths(paths, rules)
+    n_series = drawn.shape[0]
     upper, lower = np.empty(n_series), np.empty(n_series)
     for rows, lead, review, life in alike(rules, drawn):
         some = rules.take(rows, n_series)

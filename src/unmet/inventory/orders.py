@@ -190,17 +190,12 @@ def replenish(
     >>> replenish(demand, rules, StockState([8], [[0, 5, 0]])).order
     array([4.])
     """
-    drawn = read_paths(paths)
+    drawn = read_paths(paths, rules)
     n_series = drawn.shape[0]
     shop = StockState(np.zeros(n_series)) if state is None else state
     shop.check(rules, n_series)
-    needed, budget = rules.periods(n_series), rules.budget
-    if drawn.shape[2] < needed:
-        raise InvalidInput(
-            f"paths must reach {needed} periods ahead, until the next order arrives, "
-            f"got {drawn.shape[2]}."
-        )
     order, reviews = np.zeros(n_series), np.ones(n_series, dtype=np.intp)
+    budget = rules.budget
     shared = np.empty((n_series, _SHARED if budget is not None else 0))
     slopes = np.empty((2, n_series))
     for rows, lead, review, life in alike(rules, drawn):
@@ -254,7 +249,7 @@ def next_late(rules: SupplyRules, n_series: int, n_periods: int) -> Array:
     return np.where(before < 0, 1.0, np.take_along_axis(late, np.maximum(before, 0), axis=1))
 
 
-def read_paths(paths: ArrayLike) -> Array:
+def read_paths(paths: ArrayLike, rules: SupplyRules) -> Array:
     """Read sample paths of demand, or say what is wrong with them."""
     drawn = np.asarray(paths)
     if drawn.dtype.kind not in "iuf" or drawn.ndim != 3 or not drawn.size:
@@ -266,6 +261,12 @@ def read_paths(paths: ArrayLike) -> Array:
     bad = ~np.isfinite(drawn) | (drawn < 0)
     if bad.any():
         raise InvalidInput(f"paths must be finite and 0 or more, got {drawn[bad][0]:g}.")
+    needed = rules.periods(drawn.shape[0])
+    if drawn.shape[2] < needed:
+        raise InvalidInput(
+            f"paths must reach {needed} periods ahead, until the next order arrives, "
+            f"got {drawn.shape[2]}."
+        )
     return drawn
 
 

@@ -87,7 +87,7 @@ def save(
     header = {
         "format": FORMAT,
         "version": version("unmet"),
-        "packages": _versions(),
+        "packages": versions_of(*_PACKAGES),
         "model": label_of(model) or f"{kind.__module__}.{kind.__qualname__}",
         "about": _read_about(about),
     }
@@ -322,9 +322,10 @@ def _read_about(about: dict[str, Any] | None) -> dict[str, Any]:
     return added
 
 
-def _versions() -> dict[str, str]:
+def versions_of(*packages: str) -> dict[str, str]:
+    """Versions of those packages that are installed."""
     found = {}
-    for name in _PACKAGES:
+    for name in packages:
         try:
             found[name] = version(name)
         except PackageNotFoundError:

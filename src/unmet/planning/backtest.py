@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from sklearn.base import clone
 
 from unmet.arrays import Array
@@ -30,9 +31,6 @@ from unmet.planning.decision_plan import DecisionPlan, Decisions
 from unmet.planning.decision_report import Basis, Comparison, MethodCost
 from unmet.tables.dates import read_dates
 from unmet.tables.reading import as_polars, finite, require_columns
-
-if TYPE_CHECKING:
-    import polars
 
 Progress = Callable[[int, int, str], None]
 Room = tuple[Any, Any, Any, Any]  # step, lower, upper, minimum: what can be carried out
@@ -240,7 +238,7 @@ def evaluate(
 
 
 def in_hindsight(
-    plan: DecisionPlan, rows: polars.DataFrame, found: Decisions, truth: str
+    plan: DecisionPlan, rows: pl.DataFrame, found: Decisions, truth: str
 ) -> Comparison:
     """Evaluate decisions on the truth, beside those that take observations for it.
 
@@ -309,7 +307,7 @@ def _methods(plan: DecisionPlan) -> tuple[list[str], list[str]]:
 
 
 def _decide(
-    plan: DecisionPlan, method: str, past: polars.DataFrame, coming: polars.DataFrame, room: Room
+    plan: DecisionPlan, method: str, past: pl.DataFrame, coming: pl.DataFrame, room: Room
 ) -> dict[str, Array]:
     """Decisions for rows held out, learned from others; with those of what the plan chose from."""
     if method == "plan" or plan.problem == "replacement" or plan.by:
@@ -352,7 +350,7 @@ def _decide(
 
 
 def _estimate(
-    plan: DecisionPlan, table: polars.DataFrame, observed: Array
+    plan: DecisionPlan, table: pl.DataFrame, observed: Array
 ) -> tuple[Array, Basis, list[str]]:
     """Values of the distribution of the truth that the plan estimates, else the observations."""
     if not plan.latent or plan.by:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
@@ -25,9 +26,6 @@ from unmet.tables.dates import read_dates
 from unmet.tables.encoding import as_categories
 from unmet.tables.panel import Panel
 from unmet.tables.reading import as_polars, numbers, read_table
-
-if TYPE_CHECKING:
-    import polars
 
 UNITS = ("suggested", "decided", "delivered")
 """Columns of units: what was suggested, what a planner decided instead, what came."""
@@ -105,12 +103,10 @@ class DecisionLog:
     def __init__(
         self,
         series: Sequence[str],
-        table: polars.DataFrame | None = None,
+        table: pl.DataFrame | None = None,
         *,
         certain: bool = True,
     ) -> None:
-        import polars as pl
-
         self.series, self.certain = tuple(series), certain
         taken = set(self.series) & {_DATE, *UNITS}
         if taken:
@@ -129,8 +125,6 @@ class DecisionLog:
     @classmethod
     def read(cls, file: Path, series: Sequence[str]) -> DecisionLog:
         """Read a log from a Parquet file, or begin one where there is none."""
-        import polars as pl
-
         if not file.exists():
             return cls(series)
         found = read_table(file)
@@ -146,7 +140,7 @@ class DecisionLog:
 
     @classmethod
     def of_orders(
-        cls, orders: polars.DataFrame, series: Sequence[str], date: str, form: str | None = None
+        cls, orders: pl.DataFrame, series: Sequence[str], date: str, form: str | None = None
     ) -> DecisionLog | None:
         """Take a table that a plan has written for a log; None where it is no such table.
 
@@ -189,8 +183,6 @@ class DecisionLog:
         self, order_table: Any, date: str = _DATE, form: str | None = None
     ) -> DecisionLog:
         """Add suggestions; those for the same series and dates are replaced."""
-        import polars as pl
-
         new = self._entries(as_polars(order_table), date, {"suggested": "order"}, form)
         keys = [*self.series, _DATE]
         kept = self.table.join(new.select(keys), on=keys, how="anti")
@@ -205,8 +197,6 @@ class DecisionLog:
         somebody ordered without asking. `form` is that of dates as text, where they cannot tell it
         themselves.
         """
-        import polars as pl
-
         rows = as_polars(table)
         called = {"decided": "order", "delivered": "delivered"}
         names = {unit: column for unit, column in called.items() if column in rows.columns}
@@ -226,13 +216,11 @@ class DecisionLog:
 
     def _entries(
         self,
-        rows: polars.DataFrame,
+        rows: pl.DataFrame,
         date: str,
         units: dict[str, str],
         form: str | None = None,
-    ) -> polars.DataFrame:
-        import polars as pl
-
+    ) -> pl.DataFrame:
         lacking = [each for each in (*self.series, date, *units.values()) if each not in rows]
         if lacking:
             raise InvalidInput(
@@ -366,8 +354,6 @@ class DecisionLog:
 
         Days are those of the panel, or so many after its last one.
         """
-        import polars as pl
-
         n_days = panel.n_days if n_coming is None else n_coming
         found = np.full((panel.n_series, n_days), np.nan)
         if not self.table.height:

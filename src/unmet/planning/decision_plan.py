@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
@@ -40,9 +41,6 @@ from unmet.tables.reading import (
     require_columns,
 )
 from unmet.validation import OneOf
-
-if TYPE_CHECKING:
-    import polars
 
 Problem: TypeAlias = Literal["newsvendor", "pricing", "replacement"]
 FLAGS: dict[str, tuple[str, ...]] = {
@@ -459,7 +457,7 @@ class DecisionPlan(BaseEstimator):
             seen |= {name: numbers(rows.table, name, "features") for name in known}
         return {n: (float(np.nanmin(each)), float(np.nanmax(each))) for n, each in seen.items()}
 
-    def encoder(self, table: polars.DataFrame, model: str = "") -> TableEncoder | None:
+    def encoder(self, table: pl.DataFrame, model: str = "") -> TableEncoder | None:
         """Fit an encoder of what a model decides from; None where there is one age for all."""
         features, categories, calendar = self.features, self.categories, self.calendar
         if (model or self.model_name) == "seasonal":
@@ -472,14 +470,13 @@ class DecisionPlan(BaseEstimator):
         fitted: TableEncoder = encoder.fit(table)
         return fitted
 
-    def encode(self, table: polars.DataFrame) -> Any:
+    def encode(self, table: pl.DataFrame) -> Any:
         """Give the features as numbers, with the columns of groups where there are some."""
         if self.encoder_ is None:
             return None
         features = self.encoder_.transform(table)
         if not self.by:
             return features
-        import polars as pl
 
         dense = features.toarray() if sparse.issparse(features) else features
         names = [f"feature {place}" for place in range(dense.shape[1])]
@@ -557,7 +554,7 @@ class DecisionPlan(BaseEstimator):
         ignoring = found[1] if len(found) > 1 else None
         return Decisions(found[0], ignoring, tuple(remarks), outside)
 
-    def _outside(self, decision: Array, rows: polars.DataFrame) -> NDArray[np.str_]:
+    def _outside(self, decision: Array, rows: pl.DataFrame) -> NDArray[np.str_]:
         """Say of each decision why it lies outside of what was observed; nothing where inside."""
         _, above, below = OUTSIDE[self.problem]
         low, high = self.reach_[self.observed]
@@ -593,7 +590,7 @@ class DecisionPlan(BaseEstimator):
         minimum: ArrayLike | None = None,
         *,
         contributions: bool = False,
-    ) -> polars.DataFrame:
+    ) -> pl.DataFrame:
         """Take orders apart: usual sales, hidden demand, cost of running out, rounding.
 
         Parameters
@@ -623,8 +620,6 @@ class DecisionPlan(BaseEstimator):
         >>> round(parts["hidden_demand"][0]), round(parts["decision"][0])
         (20, 136)
         """
-        import polars as pl
-
         check_is_fitted(self, "estimator_")
         if self.explainer_ is None:
             raise InvalidInput(
@@ -645,7 +640,7 @@ class DecisionPlan(BaseEstimator):
         return pl.concat(found)
 
     def _blocks(
-        self, rows: polars.DataFrame, limits: tuple[Any, ...]
+        self, rows: pl.DataFrame, limits: tuple[Any, ...]
     ) -> Iterator[tuple[Any, list[Any]]]:
         """Features of some rows at a time, with the limits that hold for them."""
         for start in range(0, rows.height, _BLOCK):
@@ -653,10 +648,8 @@ class DecisionPlan(BaseEstimator):
             room = [each if np.ndim(each) == 0 else np.asarray(each)[part] for each in limits]
             yield self.encode(rows[part]), room
 
-    def _unseen_groups(self, table: polars.DataFrame) -> list[str]:
+    def _unseen_groups(self, table: pl.DataFrame) -> list[str]:
         """Name groups that have no model of their own."""
-        import polars as pl
-
         by = list(self.by)
         groups = pl.DataFrame([as_categories(table[name]).alias(name) for name in by])
         known = pl.DataFrame({name: self.groups_[name] for name in by})
@@ -671,7 +664,7 @@ class DecisionPlan(BaseEstimator):
         ]
 
 
-def _some_rows(table: Any) -> polars.DataFrame:
+def _some_rows(table: Any) -> pl.DataFrame:
     rows = as_polars(table)
     if not rows.height:
         raise InvalidInput("table must have at least one row, got none.")

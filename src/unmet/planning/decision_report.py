@@ -6,14 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 
 from unmet.censoring.model import equally_likely
 from unmet.tables.dates import read_dates
 from unmet.tables.reading import TableRows
 
 if TYPE_CHECKING:
-    import polars
-
     from unmet.planning.decision_plan import DecisionPlan, Decisions
 
 Basis: TypeAlias = Literal["truth", "seen", "estimate", "observation"]
@@ -101,8 +100,6 @@ def keep_history(plan: DecisionPlan, rows: TableRows, features: Any) -> dict[str
 
     Where a distribution was learned, also what the truth is expected to have been.
     """
-    import polars as pl
-
     if plan.date is None:
         return None
     names = tuple(plan.series) or tuple(plan.by)
@@ -143,10 +140,8 @@ def keep_history(plan: DecisionPlan, rows: TableRows, features: Any) -> dict[str
 _HISTORY = ("item", "date", "observed", "expected", "sold_out")
 
 
-def history_table(plan: DecisionPlan) -> polars.DataFrame | None:
+def history_table(plan: DecisionPlan) -> pl.DataFrame | None:
     """Give the history that a plan has kept, with dates as dates; None where it has kept none."""
-    import polars as pl
-
     kept = getattr(plan, "history_", None)
     if kept is None:
         return None
@@ -157,12 +152,8 @@ def history_table(plan: DecisionPlan) -> polars.DataFrame | None:
     return table.with_columns(dates.str.to_datetime() if timed else dates.str.to_date())
 
 
-def decision_table(
-    table: polars.DataFrame, plan: DecisionPlan, found: Decisions
-) -> polars.DataFrame:
+def decision_table(table: pl.DataFrame, plan: DecisionPlan, found: Decisions) -> pl.DataFrame:
     """Columns that tell rows apart, what ignoring would decide, the decision, and any doubt."""
-    import polars as pl
-
     names = [plan.date, *plan.series, *plan.by, *plan.features]
     keep = [name for name in dict.fromkeys(names) if name is not None and name in table.columns]
     columns = [] if found.ignoring is None else [pl.Series("ignoring", found.ignoring)]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import polars
-
+import polars as pl
 
 DISHES = ("shrimp", "chicken", "koefte", "lamb", "steak")
 """Of seven: of the others few portions are sold."""
@@ -42,9 +40,9 @@ class Example:
         The same quarter with the demand that nobody knew beforehand.
     """
 
-    sales: polars.DataFrame
-    coming: polars.DataFrame
-    truth: polars.DataFrame
+    sales: pl.DataFrame
+    coming: pl.DataFrame
+    truth: pl.DataFrame
 
 
 def example() -> Example:
@@ -63,7 +61,6 @@ def example() -> Example:
     0.37
     """
     import numpy as np
-    import polars as pl
 
     from unmet.data import load_yaz
     from unmet.simulate import censor, history_orders

@@ -18,9 +18,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy import stats
 
 from unmet.arrays import Array
@@ -39,9 +40,6 @@ from unmet.tables.forms import add_up, as_long
 from unmet.tables.panel import Places, read_panel
 from unmet.tables.reading import as_polars
 from unmet.validation import Number
-
-if TYPE_CHECKING:
-    import polars
 
 AS_PLANNED, MONITORING, PLAN_AGAIN, UNKNOWN = "as planned", "monitor", "plan again", "not known"
 """Verdicts."""
@@ -216,7 +214,7 @@ class _MonitoredDays:
     """
 
     def __init__(
-        self, plan: OrderPlan, table: polars.DataFrame, log: DecisionLog | str | Path | None
+        self, plan: OrderPlan, table: pl.DataFrame, log: DecisionLog | str | Path | None
     ) -> None:
         self.plan, self.panel, self.schema = plan, plan.panel_, plan.schema_
         self.cycle = self.panel.cycle
@@ -224,7 +222,7 @@ class _MonitoredDays:
         self._flags(log)
         self._expect()
 
-    def _read(self, table: polars.DataFrame) -> None:
+    def _read(self, table: pl.DataFrame) -> None:
         """Read the rows after the plan's last day, and place them among its series and days."""
         panel, schema = self.panel, self.schema
         table, *_ = as_long(table)

@@ -6,9 +6,10 @@ orders what will be missing on them (`unmet.inventory`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
@@ -22,9 +23,6 @@ from unmet.tables.encoding import as_categories
 from unmet.tables.panel import Panel, Places
 from unmet.tables.reading import as_polars, numbers, require_columns
 from unmet.tables.schema import Schema
-
-if TYPE_CHECKING:
-    import polars
 
 EMPTY = "nothing left at the end"
 """Column of flags that is made of what was left."""
@@ -48,15 +46,13 @@ OTHER_COLUMNS = ("reorder_point", "minimum", "lot", "low", "middle", "high")
 # --- Reading.
 
 
-def with_flags(rows: polars.DataFrame, schema: Schema) -> polars.DataFrame:
+def with_flags(rows: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     """Add the column of periods at whose end nothing was left.
 
     A period sold out only if its sales reached the stock. Where less was sold than was left before,
     what was left has gone another way, and nobody knows; not so in tables in which leftovers vanish
     as a rule (more than 5% of the periods with something left): they are of goods that do not last.
     """
-    import polars as pl
-
     keys, left = list(schema.series), str(schema.on_hand)
     require_columns(rows, [left], "on_hand")
     told = rows.with_columns(
@@ -76,9 +72,7 @@ def with_flags(rows: polars.DataFrame, schema: Schema) -> polars.DataFrame:
     return rows.with_columns(flags.alias(EMPTY))
 
 
-def last_rows(
-    rows: polars.DataFrame, schema: Schema, panel: Panel | None = None
-) -> polars.DataFrame:
+def last_rows(rows: pl.DataFrame, schema: Schema, panel: Panel | None = None) -> pl.DataFrame:
     """Last row of each series; in the order of a panel's series where one is given."""
     keys = [f"\0{name}" for name in schema.series]
     text = [as_categories(rows[name]).alias(f"\0{name}") for name in schema.series]
@@ -91,7 +85,7 @@ def last_rows(
     return panel.keys.select(keys).join(last, on=keys, how="left", maintain_order="left")
 
 
-def numbers_of(last: polars.DataFrame, column: str, field: str, schema: Schema) -> Array:
+def numbers_of(last: pl.DataFrame, column: str, field: str, schema: Schema) -> Array:
     """Numbers of a column in the last rows; of new series the median, and no stock."""
     require_columns(last, [column], field)
     found = numbers(last, column, field).copy()
@@ -107,13 +101,13 @@ def numbers_of(last: polars.DataFrame, column: str, field: str, schema: Schema) 
     return found
 
 
-def _called(last: polars.DataFrame, schema: Schema, place: int) -> str:
+def _called(last: pl.DataFrame, schema: Schema, place: int) -> str:
     words = [f"{name} {last[chr(0) + name][place]}" for name in schema.series]
     return f" for {', '.join(words)}" if words else ""
 
 
 def rules_of(
-    supply: SupplyRules, last: polars.DataFrame, schema: Schema, leads: LeadTimes | None = None
+    supply: SupplyRules, last: pl.DataFrame, schema: Schema, leads: LeadTimes | None = None
 ) -> SupplyRules:
     """Give the rules with the numbers that columns have in the last row of each series."""
     found = {
@@ -135,7 +129,7 @@ class LeadTimes:
         Rows that do not tell.
     """
 
-    def __init__(self, table: polars.DataFrame, periods: Array, weight: Array, unused: int) -> None:
+    def __init__(self, table: pl.DataFrame, periods: Array, weight: Array, unused: int) -> None:
         SupplyRules(periods)  # whole periods, no longer than any lead time may be
         self.table, self.periods, self.unused = table, periods.astype(np.intp), unused
         self.weight = weight / weight.mean()
@@ -143,7 +137,7 @@ class LeadTimes:
 
     @classmethod
     def read(
-        cls, supply: SupplyRules, rows: polars.DataFrame, schema: Schema, deliveries: Any
+        cls, supply: SupplyRules, rows: pl.DataFrame, schema: Schema, deliveries: Any
     ) -> LeadTimes | None:
         """Read deliveries, or a column that varies within a series; None where nothing varies."""
         if deliveries is not None:
@@ -160,9 +154,7 @@ class LeadTimes:
         return cls(table, values, np.ones(values.size), int((~known).sum()))
 
     @classmethod
-    def _delivered(
-        cls, table: polars.DataFrame, rows: polars.DataFrame, schema: Schema
-    ) -> LeadTimes:
+    def _delivered(cls, table: pl.DataFrame, rows: pl.DataFrame, schema: Schema) -> LeadTimes:
         names, n_rows = [*schema.series, "ordered", "received"], table.height
         absent = [name for name in names if name not in table.columns]
         if absent:
@@ -230,7 +222,7 @@ def lead_in_words(rules: SupplyRules, unit: str) -> str:
     return f"{seen.min()} to {seen.max()} {unit}, {seen @ chances[seen]:.3g} in the mean"
 
 
-def places(table: polars.DataFrame, schema: Schema, panel: Panel, name: str) -> Places:
+def places(table: pl.DataFrame, schema: Schema, panel: Panel, name: str) -> Places:
     """Places of the series that rows of a table speak of."""
     found = panel.places(table, schema.series)
     if (found < 0).any():
@@ -241,7 +233,7 @@ def places(table: polars.DataFrame, schema: Schema, panel: Panel, name: str) -> 
 
 
 def read_state(
-    rows: polars.DataFrame,
+    rows: pl.DataFrame,
     schema: Schema,
     panel: Panel,
     rules: SupplyRules,
@@ -286,7 +278,7 @@ def read_state(
 
 
 def _on_its_way(
-    coming: polars.DataFrame, rows: polars.DataFrame, schema: Schema, panel: Panel
+    coming: pl.DataFrame, rows: pl.DataFrame, schema: Schema, panel: Panel
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Units by series and period of arrival, and of which series anything is said."""
     date = schema.date
@@ -332,7 +324,7 @@ def _on_its_way(
 
 def evaluate_overrides(
     log: DecisionLog,
-    rows: polars.DataFrame,
+    rows: pl.DataFrame,
     schema: Schema,
     panel: Panel,
     rules: SupplyRules,
@@ -389,10 +381,8 @@ def order_table(
     expected: Array,
     *,
     money: bool,
-) -> polars.DataFrame:
+) -> pl.DataFrame:
     """Columns of the table of orders, a row for each series of the panel."""
-    import polars as pl
-
     n_series = panel.n_series
     lead = rules.whole("lead_time", n_series)
     covered = next_late(rules, *expected.shape)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array
+from unmet.persistence.saving import versions_of
 from unmet.planning import DecisionPlan, OrderPlan
 from unmet.planning.candidates import labels_of
 from unmet.planning.decision_models import candidates
@@ -20,9 +21,6 @@ from unmet.planning.replenishment import lead_in_words
 from unmet.report.sentences import amount, answer, day_label
 from unmet.report.tables import MAX_ITEMS
 from unmet.tables.panel import Places
-
-if TYPE_CHECKING:
-    import polars
 
 PARTS = {"usual_sales": "usual sales", "hidden_demand": "hidden demand", "safety": "safety"}
 """What an order consists of, by column of the table of orders: what a reader is shown."""
@@ -37,7 +35,7 @@ _MAX_DAYS = 120  # of the history
 def report_data(
     plan: DecisionPlan | OrderPlan,
     *,
-    decisions: polars.DataFrame | None = None,
+    decisions: pl.DataFrame | None = None,
     comparison: Comparison | None = None,
     notes: Sequence[str] = (),
     command: str = "",
@@ -104,7 +102,7 @@ def report_data(
         "date": plan.schema_.date,
         "currency": currency if evaluated else "",
         "evaluated": evaluated,
-        "unit": _unit(plan),
+        "unit": plan.panel_.unit,
         "overrides": "" if changed is None or not changed.count else str(changed),
         **own(plan, most),
     }
@@ -114,13 +112,8 @@ def report_data(
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that an answer depends on."""
-    found = {"python": platform.python_version()}
-    for name in ("unmet", "numpy", "scipy", "scikit-learn", "polars", "lightgbm"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    packages = "unmet", "numpy", "scipy", "scikit-learn", "polars", "lightgbm"
+    return {"python": platform.python_version(), **versions_of(*packages)}
 
 
 # --- A plan of own features.
@@ -128,7 +121,7 @@ def versions() -> dict[str, str]:
 
 def _decisions(
     plan: DecisionPlan,
-    decisions: polars.DataFrame | None,
+    decisions: pl.DataFrame | None,
     comparison: Comparison | None,
     notes: Sequence[str],
     title: str | None,
@@ -202,12 +195,8 @@ def decision_inputs(plan: DecisionPlan) -> dict[str, str]:
 # --- Orders for coming days.
 
 
-def _unit(plan: OrderPlan) -> str:
-    return plan.panel_.unit
-
-
 def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
-    panel, schema, orders, unit = plan.panel_, plan.schema_, plan.order_table_, _unit(plan)
+    panel, schema, orders, unit = plan.panel_, plan.schema_, plan.order_table_, plan.panel_.unit
     # a column of the table may have the name of one that a report gives a meaning
     safe = {name: f"{name} (column)" for name in schema.series if name in ("decision", "ignoring")}
     shown = orders.rename(
@@ -248,8 +237,8 @@ def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
     }
 
 
-def _order_answer(plan: OrderPlan, shown: polars.DataFrame, count: int) -> str:
-    unit, dates = _unit(plan), shown[plan.schema_.date].unique().sort()
+def _order_answer(plan: OrderPlan, shown: pl.DataFrame, count: int) -> str:
+    unit, dates = plan.panel_.unit, shown[plan.schema_.date].unique().sort()
     first, last = day_label(dates[0]), day_label(dates[-1])
     when = first if dates.len() == 1 else f"{first} to {last}"
     items = "one series" if count == 1 else f"{count:,} series"
@@ -259,7 +248,7 @@ def _order_answer(plan: OrderPlan, shown: polars.DataFrame, count: int) -> str:
 
 def _aim(plan: OrderPlan) -> str:
     """Say what orders aim at."""
-    unit, supply = _unit(plan), plan.supply
+    unit, supply = plan.panel_.unit, plan.supply
     met = f"demand is met on {100 * float(np.mean(plan.cost_.level)):.4g}% of the {unit}s"
     if not plan.costs_are_money:
         return met
@@ -292,13 +281,11 @@ def _order_inputs(plan: OrderPlan) -> dict[str, str]:
         "known beforehand": ", ".join(panel.known),
     }
     columns = {f"column: {name}": text for name, text in named.items() if text}
-    return {"rows": f"{plan.n_rows_:,}, {count}, {panel.n_days:,} {_unit(plan)}s", **columns}
+    return {"rows": f"{plan.n_rows_:,}, {count}, {panel.n_days:,} {plan.panel_.unit}s", **columns}
 
 
-def histories(plan: OrderPlan, kept: Places, most: int = _MAX_DAYS) -> polars.DataFrame:
+def histories(plan: OrderPlan, kept: Places, most: int = _MAX_DAYS) -> pl.DataFrame:
     """Give the last days of some series: item, date, observed, expected, sold_out."""
-    import polars as pl
-
     panel = plan.panel_
     first = max(panel.n_days - most, 0)
     observed = panel.observed[kept, first:]
@@ -329,10 +316,8 @@ def series_name(plan: OrderPlan, place: int) -> str:
     return ITEM_MARK.join("–" if part is None else str(part) for part in row)
 
 
-def _together(plan: OrderPlan, kept: Places) -> polars.DataFrame:
+def _together(plan: OrderPlan, kept: Places) -> pl.DataFrame:
     """Add up the last days of all series that orders are for."""
-    import polars as pl
-
     panel, demand = plan.panel_, plan.demand_
     first = max(panel.n_days - _MAX_DAYS, 0)
     seen = ~np.isnan(panel.observed[kept, first:]).all(axis=0)
@@ -352,9 +337,7 @@ def _together(plan: OrderPlan, kept: Places) -> polars.DataFrame:
 
 
 def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
-    import polars as pl
-
-    panel, unit, supply, model = plan.panel_, _unit(plan), plan.supply, plan.choice_.model
+    panel, unit, supply, model = plan.panel_, plan.panel_.unit, plan.supply, plan.choice_.model
     assert supply is not None
     kept = np.flatnonzero(panel.planned)
     orders = urgent_first(plan.order_table_.with_columns(pl.Series("\0place", kept)))
@@ -388,7 +371,7 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
     }
 
 
-def urgent_first(orders: polars.DataFrame) -> polars.DataFrame:
+def urgent_first(orders: pl.DataFrame) -> pl.DataFrame:
     """Sort orders of replenishment: first what is expected to lose most."""
     loss = "expected_loss" if "expected_loss" in orders.columns else "expected_shortage"
     by = [loss, "chance_of_running_out", "order"]
@@ -401,7 +384,7 @@ def _said(value: object, unit: str) -> str:
     return f"{value:g} {unit}{'' if value == 1 else 's'}"
 
 
-def _ahead(plan: OrderPlan, shown: polars.DataFrame, places: Places) -> list[dict[str, Any]]:
+def _ahead(plan: OrderPlan, shown: pl.DataFrame, places: Places) -> list[dict[str, Any]]:
     """Give the stock of each series to come, if its order is placed and no other.
 
     Beside the row of the table of orders: ``dates``, ``demand`` as expected, stock at the end of

@@ -14,6 +14,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from unmet import charts
 from unmet.censoring.plots import possible_rates, quantile_chart, rate_charts
 from unmet.censoring.text import (
@@ -288,8 +290,6 @@ def _item_section(items: Sequence[Mapping[str, Any]], labels: Labels) -> dict[st
 
 def _pivot(items: Sequence[Mapping[str, Any]], labels: Labels) -> dict[str, Any] | None:
     """Make the table of items and days."""
-    import polars as pl
-
     shown = [item["coming"] for item in items if item["coming"] is not None]
     if not shown:
         return None
@@ -385,8 +385,6 @@ def _statistics(found: Any, labels: Labels, problem: str) -> dict[str, Any]:
 
 
 def _orders(data: Mapping[str, Any]) -> dict[str, Any]:
-    import polars as pl
-
     labels, decided, choice = order_labels(data["unit"]), data["decisions"], data["choice"]
     item = tables.item_name(data["series"])
     totals = (

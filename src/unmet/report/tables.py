@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 
 from unmet.censoring.text import Labels, decimals_for, fixed, number
 from unmet.charts import Chart, Part, axis, between, curve, lines
 from unmet.planning.decision_report import ITEM_MARK
 from unmet.report.sentences import DIGITS, amount, day_label
-
-if TYPE_CHECKING:
-    from polars import DataFrame
 
 Columns: TypeAlias = list[tuple[str, list[Any], bool]]
 MAX_ITEMS = 200
@@ -34,7 +32,7 @@ _MAX_COLUMNS = 31  # days or items side by side
 # --- Decisions of all rows.
 
 
-def decisions_chart(decisions: DataFrame, labels: Labels) -> tuple[Chart, str | None]:
+def decisions_chart(decisions: pl.DataFrame, labels: Labels) -> tuple[Chart, str | None]:
     """Draw decisions by date where the table has dates, and how they are spread where not.
 
     Where there are more dates than a line can show, it shows the mean date of each week, month or
@@ -55,8 +53,6 @@ def decisions_chart(decisions: DataFrame, labels: Labels) -> tuple[Chart, str | 
     str or None
         Period whose mean date is shown; empty where every date is; None without dates.
     """
-    import polars as pl
-
     styles = {"ignoring": (labels.ignoring, "fitted"), "decision": (labels.decision, "order")}
     named = {name: each for name, each in styles.items() if name in decisions.columns}
     kinds = decisions.schema.items()
@@ -95,8 +91,6 @@ def decisions_chart(decisions: DataFrame, labels: Labels) -> tuple[Chart, str | 
 
 def item_name(columns: Sequence[str]) -> Any:
     """Expression that names the item of each row: the values that tell series apart."""
-    import polars as pl
-
     if not columns:
         return pl.lit("").alias("item")
     texts = [pl.col(name).cast(pl.String).fill_null(MISSING) for name in columns]
@@ -104,8 +98,8 @@ def item_name(columns: Sequence[str]) -> Any:
 
 
 def items_of(
-    decisions: DataFrame | None,
-    history: DataFrame | None,
+    decisions: pl.DataFrame | None,
+    history: pl.DataFrame | None,
     labels: Labels,
     *,
     when: str | None,
@@ -134,8 +128,6 @@ def items_of(
     left_out : list of str
         The largest of them first.
     """
-    import polars as pl
-
     found: dict[str, dict[str, Any]] = {}
 
     def entry(name: str) -> dict[str, Any]:
@@ -212,7 +204,7 @@ def stock_parts(ahead: Mapping[str, Any]) -> tuple[list[Part], list[Part]]:
 # --- Tables.
 
 
-def by_day(rows: DataFrame, labels: Labels) -> tuple[str, DataFrame, list[float]] | None:
+def by_day(rows: pl.DataFrame, labels: Labels) -> tuple[str, pl.DataFrame, list[float]] | None:
     """Lay decisions out as items × days, weeks or months; None unless there are several of both.
 
     Parameters
@@ -231,8 +223,6 @@ def by_day(rows: DataFrame, labels: Labels) -> tuple[str, DataFrame, list[float]
     last : list of float
         Total or mean of each column but the first.
     """
-    import polars as pl
-
     days = rows["date"].unique().sort().to_list()
     if rows["item"].n_unique() < 2 or len(days) < 2:
         return None
@@ -289,7 +279,7 @@ def formatted(values: Sequence[Any], decimals: int) -> list[str]:
     ]
 
 
-def row_columns(shown: DataFrame, labels: Labels, first: Sequence[str | None]) -> Columns:
+def row_columns(shown: pl.DataFrame, labels: Labels, first: Sequence[str | None]) -> Columns:
     """Item, date and decision first; numbers that were decided with thousands set off.
 
     Names and codes stay as they are.
@@ -319,7 +309,7 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def by_row(decisions: DataFrame, labels: Labels, first: Sequence[str | None]) -> dict[str, Any]:
+def by_row(decisions: pl.DataFrame, labels: Labels, first: Sequence[str | None]) -> dict[str, Any]:
     """Give the table of the first rows, and a sentence on the others."""
     shown, count = decisions.head(_MAX_ROWS), decisions.height
     rows = "one row" if count == 1 else f"{count:,} rows"

@@ -27,9 +27,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar, get_args
+from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, get_args
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 from scipy.optimize import bisect
@@ -39,9 +40,6 @@ from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
 from unmet.evaluation.measures import read_columns
 from unmet.validation import Maybe, Number, OneOf, WholeNumber
-
-if TYPE_CHECKING:
-    import polars
 
 Family: TypeAlias = str
 FAMILIES = (
@@ -272,10 +270,8 @@ class DemandPart(FamilyTruth, Part):
         """Rows whose demand exceeds the order, so that sales hide it."""
         return self.demand > self.order
 
-    def to_polars(self) -> polars.DataFrame:
+    def to_polars(self) -> pl.DataFrame:
         """Make a table to look at: the date and what the row is, sales, demand, order."""
-        import polars as pl
-
         # enums, so that sorting by weekday does not start with Friday
         calendar = {
             "weekday": pl.Series(WEEKDAYS, dtype=pl.Enum(WEEKDAYS))[weekday(self.dates)],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
@@ -16,10 +17,6 @@ from unmet.lifetimes import Lognormal, Weibull, expected_cost, optimal_age
 from unmet.lifetimes.distributions import Distribution, least_rate
 from unmet.simulate.demand import Part, Simulated, streams
 from unmet.validation import Number, OneOf, WholeNumber
-
-if TYPE_CHECKING:
-    import polars
-
 
 LifetimeFamily = Literal["weibull", "lognormal"]
 IntervalPolicy = Literal["fixed", "noisy", "features", "never"]
@@ -92,10 +89,8 @@ class ReplacementPart(Part):
 
         return least_rate(cycles, rate, 1e-12)
 
-    def to_polars(self) -> polars.DataFrame:
+    def to_polars(self) -> pl.DataFrame:
         """Make a table to look at: the features, time, suspended, lifetime."""
-        import polars as pl
-
         columns = dict(zip(self.feature_names, self.features.T, strict=True))
         seen = {"time": self.times, "suspended": self.censored, "lifetime": self.lifetimes}
         return pl.DataFrame({**columns, **seen})

@@ -15,9 +15,10 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from unmet.arrays import Array
@@ -25,9 +26,6 @@ from unmet.errors import InvalidInput
 from unmet.inventory import StockState, SupplyRules
 from unmet.inventory.rules import Shelves
 from unmet.validation import WholeNumber
-
-if TYPE_CHECKING:
-    import polars
 
 FIRST_MONDAY = datetime.date(2018, 1, 1)
 """First period of a shop, unless another is given."""
@@ -123,7 +121,7 @@ class ShopRun:
     def __getitem__(self, name: str) -> Any:
         return self.policies[name]
 
-    def total(self, since: int = 0) -> polars.DataFrame:
+    def total(self, since: int = 0) -> pl.DataFrame:
         """One line for each policy.
 
         Parameters
@@ -141,7 +139,7 @@ class ShopRun:
         first = WholeNumber(0, self.demand.shape[1] - 1)("since", since)
         return self._summaries([slice(first, None)]).drop("start", "day")
 
-    def over_time(self, window: int = 28) -> polars.DataFrame:
+    def over_time(self, window: int = 28) -> pl.DataFrame:
         """One line for each policy and each window of so many periods; a rest at the end is one.
 
         Returns
@@ -153,9 +151,7 @@ class ShopRun:
         starts = range(0, self.demand.shape[1], size)
         return self._summaries([slice(start, start + size) for start in starts])
 
-    def _summaries(self, parts: list[slice]) -> polars.DataFrame:
-        import polars as pl
-
+    def _summaries(self, parts: list[slice]) -> pl.DataFrame:
         lines = []
         for name, kept in self.policies.items():
             for part in parts:

@@ -6,17 +6,15 @@ row for each day, business day, week, month, quarter or year of a series.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from unmet.data.bundled import MONTHS, WEEKDAYS
 from unmet.errors import InvalidInput
 from unmet.tables.dialect import YEARS, beyond_calendars
-
-if TYPE_CHECKING:
-    import polars
 
 PARTS = ("weekday", "weekend", "month", "quarter", "day", "season", "trend")
 """Calendar features: names of weekday and month, whether it is a weekend, the quarter, the day of
@@ -61,7 +59,7 @@ _COUNTED = (  # least and largest number, the one of 1970-01-01, milliseconds of
 _YEAR = 365.25
 
 
-def read_dates(table: polars.DataFrame, name: str, form: str | None = None) -> polars.Series:
+def read_dates(table: pl.DataFrame, name: str, form: str | None = None) -> pl.Series:
     """Column of dates, also from text in one of the usual forms.
 
     02-Jan-23, Friday, 26 October 2012, weeks such as 2023-W05 or KW 5/2023, months such as Jan-98,
@@ -91,8 +89,6 @@ def read_dates(table: polars.DataFrame, name: str, form: str | None = None) -> p
     >>> read_dates(pl.DataFrame({"month": ["Jan-98", "Feb-98"]}), "month").to_list()
     [datetime.date(1998, 1, 1), datetime.date(1998, 2, 1)]
     """
-    import polars as pl
-
     column = table[name]
     if column.null_count():
         row = int(column.is_null().arg_max() or 0)
@@ -121,34 +117,30 @@ def read_dates(table: polars.DataFrame, name: str, form: str | None = None) -> p
     return _parse(_bare(column), name, form)
 
 
-def _counted(column: polars.Series) -> polars.Series | None:
+def _counted(column: pl.Series) -> pl.Series | None:
     """Dates of whole numbers that count days as Excel does, or seconds since 1970."""
-    import polars as pl
-
     for low, high, zero, length in _COUNTED:
         if column.is_between(low, high).all():
             return ((column.cast(pl.Int64) - zero) * length).cast(pl.Datetime("ms")).dt.date()
     return None
 
 
-def date_form(table: polars.DataFrame, name: str) -> str | None:
+def date_form(table: pl.DataFrame, name: str) -> str | None:
     """Form of the text of a column of dates; None where it is no text, or several forms fit."""
-    import polars as pl
-
     if table[name].dtype not in (pl.String, pl.Categorical, pl.Enum):
         return None
     fitting = fitting_forms(_bare(table[name]))
     return next(iter(fitting)) if len(fitting) == 1 else None
 
 
-def could_be_dates(column: polars.Series) -> bool:
+def could_be_dates(column: pl.Series) -> bool:
     """Whether a few cells can be read as dates, even if day and month could be exchanged."""
     if column.dtype.is_integer() and _counted(column) is not None:
         return True
     return bool(fitting_forms(_bare(column.drop_nulls())))
 
 
-def dates_as_read(dates: polars.Series, column: polars.Series) -> polars.Series:
+def dates_as_read(dates: pl.Series, column: pl.Series) -> pl.Series:
     """Write dates as a column wrote its own, such as 02.01.2023 or 2023-W05.
 
     Parameters
@@ -163,8 +155,6 @@ def dates_as_read(dates: polars.Series, column: polars.Series) -> polars.Series:
     polars.Series
         Of text; of dates where the column has such, or has no single form.
     """
-    import polars as pl
-
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and not column.dtype.is_integer():
         return dates
     text = _bare(column.drop_nulls())
@@ -183,18 +173,14 @@ def dates_as_read(dates: polars.Series, column: polars.Series) -> polars.Series:
     return dates.dt.strftime(exact[0] if exact else form)
 
 
-def _bare(column: polars.Series) -> polars.Series:
+def _bare(column: pl.Series) -> pl.Series:
     """Text without spaces around it and without the time of day."""
-    import polars as pl
-
     text = column.cast(pl.String).str.strip_chars()
     return text.str.replace(_CLOCK, "") if text.head(1000).str.contains(":").any() else text
 
 
-def fitting_forms(text: polars.Series) -> dict[str, polars.Series]:
+def fitting_forms(text: pl.Series) -> dict[str, pl.Series]:
     """Forms that fit every row, with the dates; the year 24 is not 2024."""
-    import polars as pl
-
     each = text.unique(maintain_order=True)
     found = {form: dates for form, dates in readings(each).items() if not dates.null_count()}
     if each.len() == text.len():
@@ -205,10 +191,8 @@ def fitting_forms(text: polars.Series) -> dict[str, polars.Series]:
     }
 
 
-def readings(text: polars.Series) -> dict[str, polars.Series]:
+def readings(text: pl.Series) -> dict[str, pl.Series]:
     """Dates of text in every form; missing where a cell does not fit the form."""
-    import polars as pl
-
     if text.str.contains("(?i)[a-z]").any():
         text = text.str.replace(_WEEKDAY, "")
         for month, names in _MONTH_NAMES.items():
@@ -233,10 +217,8 @@ def readings(text: polars.Series) -> dict[str, polars.Series]:
     return {form: found[form] for form in read}
 
 
-def _parse(text: polars.Series, name: str, known: str | None) -> polars.Series:
+def _parse(text: pl.Series, name: str, known: str | None) -> pl.Series:
     """Take the one form that fits every row; refuse where day and month could be exchanged."""
-    import polars as pl
-
     fitting = fitting_forms(text)
     if known in fitting:
         return fitting[known].cast(pl.Date)
@@ -259,7 +241,7 @@ def _parse(text: polars.Series, name: str, known: str | None) -> polars.Series:
     return fitting[first_form].cast(pl.Date)
 
 
-def calendar(dates: polars.Series, part: str, first_day: Any) -> polars.DataFrame:
+def calendar(dates: pl.Series, part: str, first_day: Any) -> pl.DataFrame:
     """Columns of one calendar feature.
 
     Parameters
@@ -270,8 +252,6 @@ def calendar(dates: polars.Series, part: str, first_day: Any) -> polars.DataFram
     first_day : datetime.date
         Where the trend starts.
     """
-    import polars as pl
-
     if part == "weekday":
         columns = {part: _named(dates.dt.weekday(), WEEKDAYS)}
     elif part == "month":
@@ -295,9 +275,7 @@ def calendar(dates: polars.Series, part: str, first_day: Any) -> polars.DataFram
     return pl.DataFrame(columns)
 
 
-def _named(number: polars.Series, names: Any) -> polars.Series:
-    import polars as pl
-
+def _named(number: pl.Series, names: Any) -> pl.Series:
     return number.replace_strict(range(1, len(names) + 1), names, return_dtype=pl.String)
 
 
@@ -312,7 +290,7 @@ CYCLE = {"day": 7, "business day": 5, "week": 1, "month": 12, "quarter": 4, "yea
 """Periods after which similar ones come again: the same weekday, month or quarter."""
 
 
-def find_period(dates: polars.Series, name: str) -> str:
+def find_period(dates: pl.Series, name: str) -> str:
     """Find the period of a table: that of which most have rows.
 
     Parameters

@@ -16,13 +16,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
+import polars.selectors as cs
 
 from unmet.errors import InvalidInput
 from unmet.files import read_gzip
-
-if TYPE_CHECKING:
-    import polars
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")
 """Cells that stand for nothing."""
@@ -67,7 +66,7 @@ def read_text(
     text: Collection[str] = (),
     decimal: str | None = None,
     encoding: str | None = None,
-) -> tuple[polars.DataFrame, polars.DataFrame, Dialect, list[str]]:
+) -> tuple[pl.DataFrame, pl.DataFrame, Dialect, list[str]]:
     """Read a table from a text file.
 
     Every cell is read as text first, and types are found from whole columns. That is faster than to
@@ -94,8 +93,6 @@ def read_text(
     dialect : Dialect
     notes : list of str
     """
-    import polars as pl
-
     raw = read_gzip(file) if file.name.lower().endswith(".gz") else file.read_bytes()
     decoded, name, notes = _decoded(file, raw, encoding)
     dialect, names, said = _sniff(file, decoded[: 1 << 16], name)
@@ -268,7 +265,7 @@ TOTAL = (
 """Cells that name a total."""
 
 
-def without_noise(cells: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]:
+def without_noise(cells: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Leave out rows that are no data, and say which.
 
     That are empty rows, headers that are repeated, totals in a row that lacks what other rows have
@@ -285,8 +282,6 @@ def without_noise(cells: polars.DataFrame) -> tuple[polars.DataFrame, list[str]]
     >>> notes
     ["2 rows are no data and were left out: 'day, sold' and 'Total, 7'."]
     """
-    import polars as pl
-
     if cells.width < 2 or not cells.height:
         return cells, []
     filled = cells.select(pl.sum_horizontal(pl.all().is_not_null())).to_series()
@@ -350,11 +345,11 @@ _VALUE = (
 
 
 def with_types(
-    cells: polars.DataFrame,
+    cells: pl.DataFrame,
     text: Collection[str] = (),
     decimal: str | None = None,
     name: str = "the table",
-) -> tuple[polars.DataFrame, str]:
+) -> tuple[pl.DataFrame, str]:
     """Give each column of text the narrowest type that holds every cell; text where there is none.
 
     Numbers with a leading zero are names (the store 007 is not 7) and stay text, as do those with
@@ -389,13 +384,11 @@ def with_types(
     Traceback (most recent call last):
     unmet.tables.dialect.DecimalUnknown: The numbers in the table must tell ...
     """
-    import polars as pl
-
     if decimal is not None and decimal not in DECIMALS:
         raise InvalidInput(f"decimal must be '.' or ',', got {decimal!r}.")
     typed = {column.name: column for column in cells}
     dressed: set[str] = set()  # money may have another sign than the other numbers
-    signed: dict[str, dict[str, polars.Series | None]] = {}
+    signed: dict[str, dict[str, pl.Series | None]] = {}
     for column in cells:
         if column.dtype != pl.String:
             continue
@@ -435,7 +428,7 @@ _DRESSED = (
 )
 
 
-def _undressed(text: polars.Series) -> tuple[polars.Series, bool]:
+def _undressed(text: pl.Series) -> tuple[pl.Series, bool]:
     """Take money and percent signs off numbers; brackets and a minus behind make them negative.
 
     Returns
@@ -445,8 +438,6 @@ def _undressed(text: polars.Series) -> tuple[polars.Series, bool]:
     share : bool
         Whether the numbers are percent.
     """
-    import polars as pl
-
     signs = text.str.contains(rf"{_MONEY}|%|^\(.*\)$|\d-$|^[-–—]$").fill_null(False)
     if not signs.any():
         return text, False
@@ -462,10 +453,8 @@ def _undressed(text: polars.Series) -> tuple[polars.Series, bool]:
     return signed.to_series(), bool(text_.str.ends_with("%").any())
 
 
-def _type(text: polars.Series) -> polars.Series | None:
+def _type(text: pl.Series) -> pl.Series | None:
     """Typed column; None where it looks like numbers whose signs are still to be understood."""
-    import polars as pl
-
     first = text.drop_nulls().first()
     if not isinstance(first, str):  # nothing but missing cells
         return text
@@ -486,9 +475,7 @@ def _type(text: polars.Series) -> polars.Series | None:
     return text
 
 
-def _dates(text: polars.Series) -> polars.Series:
-    import polars as pl
-
+def _dates(text: pl.Series) -> pl.Series:
     day = text.str.to_date("%Y-%m-%d", strict=False)
     if day.null_count() == text.null_count():
         return text if beyond_calendars(day).any() else day
@@ -505,7 +492,7 @@ YEARS = (1000, 9000)
 """First and last year of dates: Python's begin at 1 and end at 9999, and 24 is not 2024."""
 
 
-def beyond_calendars(days: polars.Series) -> polars.Series:
+def beyond_calendars(days: pl.Series) -> pl.Series:
     """Which dates or moments lie in years that no table of ours can mean, such as 0000."""
     year = days.dt.year()
     return ((year < YEARS[0]) | (year > YEARS[1])).fill_null(False)
@@ -528,10 +515,8 @@ def _pattern(decimal: str) -> str:
 _PATTERNS = {sign: _pattern(sign) for sign in DECIMALS}
 
 
-def _read(text: polars.Series, decimal: str) -> polars.Series | None:
+def _read(text: pl.Series, decimal: str) -> pl.Series | None:
     """Numbers of a column if this is the decimal sign; None where some cell is none then."""
-    import polars as pl
-
     if decimal == ".":
         found = text.cast(pl.Float64, strict=False)
         if found.null_count() == text.null_count():
@@ -548,7 +533,7 @@ def _read(text: polars.Series, decimal: str) -> polars.Series | None:
 
 
 def _decimal(
-    signed: dict[str, dict[str, polars.Series | None]], text: dict[str, polars.Series], name: str
+    signed: dict[str, dict[str, pl.Series | None]], text: dict[str, pl.Series], name: str
 ) -> str:
     """Decimal sign that all columns of numbers together tell; refuse where they do not."""
     told: dict[str, str] = {}
@@ -598,7 +583,7 @@ _HARMLESS = r"^[+-]?[\d.,]*\d%?$|^[+-]$"
 _GUARDED = rf"^'({_FORMULA[1:]})"
 
 
-def guarded(table: polars.DataFrame) -> polars.DataFrame:
+def guarded(table: pl.DataFrame) -> pl.DataFrame:
     """Put an apostrophe in front of text that a spreadsheet would take for a formula.
 
     Names of columns as well. Numbers stay numbers, also those in columns of text; `read_text` takes
@@ -610,9 +595,6 @@ def guarded(table: polars.DataFrame) -> polars.DataFrame:
     >>> guarded(pl.DataFrame({"item": ["=1+1", "-5", "tea"], "sold": [-1, 2, 3]})).rows()
     [("'=1+1", -1), ('-5', 2), ('tea', 3)]
     """
-    import polars as pl
-    import polars.selectors as cs
-
     words = cs.string() | cs.categorical() | cs.enum()
     text = words.cast(pl.String)
     runs = text.str.contains(_FORMULA) & ~text.str.contains(_HARMLESS)
@@ -621,10 +603,8 @@ def guarded(table: polars.DataFrame) -> polars.DataFrame:
     return table.rename({name: f"'{name}" for name in wild})
 
 
-def _unguarded(cells: polars.DataFrame) -> polars.DataFrame:
+def _unguarded(cells: pl.DataFrame) -> pl.DataFrame:
     """Take away the apostrophes that `guarded` has put."""
-    import polars as pl
-
     some = cells.select(pl.all().str.starts_with("'").any()).row(0) if cells.width else ()
     marked = [name for name, any_ in zip(cells.columns, some, strict=True) if any_]
     cells = cells.with_columns(pl.col(marked).str.replace(_GUARDED, "${1}"))
@@ -632,14 +612,11 @@ def _unguarded(cells: polars.DataFrame) -> polars.DataFrame:
     return cells.rename(names) if len(set(names.values())) == len(names) else cells
 
 
-def as_text(table: polars.DataFrame, dialect: Dialect) -> str:
+def as_text(table: pl.DataFrame, dialect: Dialect) -> str:
     """Give a table as text that is safe to open in a spreadsheet (`guarded`).
 
     Numbers have the decimal sign of the dialect.
     """
-    import polars as pl
-    import polars.selectors as cs
-
     table = guarded(table)
     if dialect.decimal == ",":
         numbers = cs.float().cast(pl.String).str.replace(".", ",", literal=True)
@@ -647,7 +624,7 @@ def as_text(table: polars.DataFrame, dialect: Dialect) -> str:
     return table.write_csv(separator=dialect.separator, line_terminator=dialect.line_end)
 
 
-def as_bytes(table: polars.DataFrame, dialect: Dialect) -> bytes:
+def as_bytes(table: pl.DataFrame, dialect: Dialect) -> bytes:
     """Give a table as the bytes of a text file."""
     try:
         return as_text(table, dialect).encode(dialect.encoding)

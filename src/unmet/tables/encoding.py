@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import polars as pl
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -14,10 +15,6 @@ from unmet.arrays import Array, Features
 from unmet.errors import InvalidInput
 from unmet.tables.dates import PARTS, calendar, date_form, fitting_forms, read_dates
 from unmet.tables.reading import as_polars, numbers, require_columns
-
-if TYPE_CHECKING:
-    import polars
-
 
 _MISSING = "(missing)"
 
@@ -192,19 +189,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not len(self.columns) and not len(self.calendar):
             raise InvalidInput("features must name at least one column, got none.")
 
-    def _require(self, table: polars.DataFrame) -> None:
+    def _require(self, table: pl.DataFrame) -> None:
         require_columns(table, self.columns, "features")
         if self.calendar:
             require_columns(table, [self.date], "date")
 
-    def _given(self, table: polars.DataFrame) -> polars.DataFrame:
+    def _given(self, table: pl.DataFrame) -> pl.DataFrame:
         """Columns used, calendar features included; a column of the same name keeps its own."""
         given = table.select(self.columns)
         if not self.calendar:
             return given
         import datetime
-
-        import polars as pl
 
         dates = read_dates(table, str(self.date), getattr(self, "date_form_", None))
         known = getattr(self, "first_day_", None)
@@ -213,9 +208,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         added = made.select(pl.exclude(given.columns))
         return given.hstack(added) if given.width else added
 
-    def _is_category(self, name: str, column: polars.Series) -> bool:
-        import polars as pl
-
+    def _is_category(self, name: str, column: pl.Series) -> bool:
         if column.dtype.is_temporal():
             raise _dates_in(name)
         if name in self.categories:
@@ -225,7 +218,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.doubts_ += _doubts(column.cast(pl.String).drop_nulls().unique().sort(), name)
         return True
 
-    def _learn(self, given: polars.DataFrame, name: str) -> list[str]:
+    def _learn(self, given: pl.DataFrame, name: str) -> list[str]:
         values = numbers(given, name, "features")
         if np.isinf(values).any():
             raise InvalidInput(f"features must be finite, got inf in column {name!r}.")
@@ -238,14 +231,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.missing_.append(name)
         return [name, f"{name} is missing"]
 
-    def _list(self, given: polars.DataFrame, name: str) -> list[str]:
+    def _list(self, given: pl.DataFrame, name: str) -> list[str]:
         if given[name].null_count() == given.height:
             raise InvalidInput(f"features must hold values, got none in column {name!r}.")
         values = as_categories(given[name]).unique().sort().to_list()
         self.categories_[name] = values
         return [f"{name} = {value}" for value in values]
 
-    def _filled(self, given: polars.DataFrame, name: str) -> Array:
+    def _filled(self, given: pl.DataFrame, name: str) -> Array:
         values = numbers(given, name, "features")
         if np.isinf(values).any():
             raise InvalidInput(f"features must be finite, got inf in column {name!r}.")
@@ -253,16 +246,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         filled = np.where(absent, self.medians_[name], values)
         return np.column_stack([filled, absent] if name in self.missing_ else [filled])
 
-    def _codes(self, column: polars.Series, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-        import polars as pl
-
+    def _codes(self, column: pl.Series, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
         values = self.categories_[name]
         code = as_categories(column).replace_strict(
             values, list(range(len(values))), default=-1, return_dtype=pl.Int64
         )
         return code.to_numpy()
 
-    def _sparse(self, given: polars.DataFrame, n_rows: int) -> sparse.csr_array:
+    def _sparse(self, given: pl.DataFrame, n_rows: int) -> sparse.csr_array:
         blocks = []
         for name, kind in self.kinds_.items():
             if kind == "number":
@@ -276,7 +267,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return sparse.csr_array(sparse.hstack(blocks, format="csr"))
 
-    def _unseen(self, column: polars.Series, name: str) -> list[str]:
+    def _unseen(self, column: pl.Series, name: str) -> list[str]:
         text = as_categories(column)
         strange = text.filter(~text.is_in(self.categories_[name]))
         if not strange.len():
@@ -292,10 +283,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
 
 
-def as_categories(column: polars.Series) -> polars.Series:
+def as_categories(column: pl.Series) -> pl.Series:
     """Give values of a column as text; those that are missing are a category of their own."""
-    import polars as pl
-
     if column.dtype.is_float():  # whole numbers become floats where some are missing: 7.0 is 7
         whole = column.cast(pl.Int64, strict=False)
         same = whole.cast(column.dtype) == column
@@ -303,10 +292,8 @@ def as_categories(column: polars.Series) -> polars.Series:
     return column.cast(pl.String).fill_null(_MISSING)
 
 
-def _doubts(values: polars.Series, name: str) -> list[str]:
+def _doubts(values: pl.Series, name: str) -> list[str]:
     """Refuse dates, and say so where most values of a category look like numbers."""
-    import polars as pl
-
     if values.str.contains(r"[-/.]").all() and values.len() and fitting_forms(values):
         raise _dates_in(name)
     plain = values.str.strip_chars().str.replace_all(",", ".", literal=True)

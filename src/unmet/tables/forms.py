@@ -13,9 +13,10 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from unmet.errors import InvalidInput
 from unmet.tables.dates import find_period, period_date, period_place, read_dates, readings
@@ -35,9 +36,6 @@ from unmet.tables.schema import (
     series_columns,
 )
 from unmet.validation import OneOf
-
-if TYPE_CHECKING:
-    import polars
 
 DUPLICATES = ("sum", "error", "last")
 """What becomes of several rows of a series and period: added up, refused, or the last is taken."""
@@ -59,7 +57,7 @@ class SalesTable:
         Rows of the table as it was given.
     """
 
-    table: polars.DataFrame
+    table: pl.DataFrame
     schema: Schema
     notes: tuple[str, ...]
     n_rows: int
@@ -105,8 +103,6 @@ def read_sales(
     >>> found.notes
     ('3 columns, 2024-05-01 to 2024-05-03, are days: each became a row of date and sales.',)
     """
-    import polars as pl
-
     if isinstance(table, SalesTable):
         return table
     given = schema or Schema()
@@ -145,7 +141,7 @@ def read_sales(
 
 def as_long(
     table: Any, schema: Schema | None = None
-) -> tuple[polars.DataFrame, list[str], dict[str, str]]:
+) -> tuple[pl.DataFrame, list[str], dict[str, str]]:
     """Bring a table into the long form, with a column of dates and one of sales.
 
     A long table stays as it is. Otherwise columns of days, weeks or months become rows, columns of
@@ -164,8 +160,6 @@ def as_long(
     wide : dict of str to str
         Where columns became rows, what tells so: of "date" or of "series".
     """
-    import polars as pl
-
     given = schema or Schema()
     rows, notes = without_noise(as_polars(table))
     if not rows.height:
@@ -224,10 +218,8 @@ def as_long(
     return rows, notes, wide
 
 
-def _are_items(rows: polars.DataFrame, free: list[str], amounts: list[str]) -> bool:
+def _are_items(rows: pl.DataFrame, free: list[str], amounts: list[str]) -> bool:
     """Whether columns of numbers are items: three of unknown names, or two beside their sum."""
-    import polars as pl
-
     if len(amounts) < 2 or named(amounts, NAMES["sales"]) or any(map(is_item, free)):
         return False
     sums = [name for name in free if name not in amounts and rows[name].dtype.is_numeric()]
@@ -235,12 +227,12 @@ def _are_items(rows: polars.DataFrame, free: list[str], amounts: list[str]) -> b
     return len(amounts) > 2 or any(bool((rows[name] == total).all()) for name in sums)
 
 
-def _items_as_rows(rows: polars.DataFrame, items: list[str]) -> polars.DataFrame:
+def _items_as_rows(rows: pl.DataFrame, items: list[str]) -> pl.DataFrame:
     index = [name for name in rows.columns if name not in items]
     return rows.unpivot(items, index=index, variable_name="item", value_name="sales")
 
 
-def _has_lines(rows: polars.DataFrame, free: list[str], date: str, form: str | None) -> bool:
+def _has_lines(rows: pl.DataFrame, free: list[str], date: str, form: str | None) -> bool:
     """Whether rows of the same day are told apart by no columns of items and places."""
     try:
         return series_columns(rows, free, read_dates(rows, date, form)) is None
@@ -255,10 +247,8 @@ _NUMBERED = re.compile(
 )
 
 
-def _melted(rows: polars.DataFrame, notes: list[str]) -> tuple[polars.DataFrame, dict[str, str]]:
+def _melted(rows: pl.DataFrame, notes: list[str]) -> tuple[pl.DataFrame, dict[str, str]]:
     """Turn columns of periods into rows; a table without such stays as it is."""
-    import polars as pl
-
     names = [name for name, kind in rows.schema.items() if kind.is_numeric() or kind == pl.Null]
     by_measure, form = _period_columns(names)
     columns = [name for each in by_measure.values() for name in each]
@@ -278,7 +268,7 @@ def _melted(rows: polars.DataFrame, notes: list[str]) -> tuple[polars.DataFrame,
     if not index and rows.height > 1:
         rows, index = rows.with_row_index("row"), ["row"]
     date = "date" if "date" not in rest else "period"
-    made: polars.DataFrame | None = None
+    made: pl.DataFrame | None = None
     for measure, dates in by_measure.items():
         long = rows.with_row_index("\0row").unpivot(
             list(dates), index=["\0row", *index], variable_name="\0name", value_name=measure
@@ -321,14 +311,12 @@ def _melted(rows: polars.DataFrame, notes: list[str]) -> tuple[polars.DataFrame,
 
 
 def _ungrouped(
-    rows: polars.DataFrame, rest: list[str], periods: list[str], notes: list[str]
-) -> polars.DataFrame:
+    rows: pl.DataFrame, rest: list[str], periods: list[str], notes: list[str]
+) -> pl.DataFrame:
     """Leave out the first row of each group, if it is the sum of the others and names the group.
 
     That is how a pivot table shows two fields in one column: a shop, and below it its items.
     """
-    import polars as pl
-
     labels = [name for name in rest if rows[name].dtype == pl.String]
     if len(labels) != 1:
         return rows
@@ -407,8 +395,6 @@ def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date
 
 def _days_named(texts: Sequence[str]) -> list[datetime.date | None]:
     """Dates of names, in the form that fits most of them."""
-    import polars as pl
-
     found = readings(pl.Series(texts, dtype=pl.String)).values()
     return min(found, key=lambda each: each.null_count()).to_list()
 
@@ -448,9 +434,8 @@ def _year_of(last: int, of_year: int) -> int:
     return today.year if last <= now else today.year - 1
 
 
-def _joined_dates(rows: polars.DataFrame, notes: list[str]) -> tuple[polars.DataFrame, list[str]]:
+def _joined_dates(rows: pl.DataFrame, notes: list[str]) -> tuple[pl.DataFrame, list[str]]:
     """Make a column of dates from those of the year and of the month, week or quarter."""
-    import polars as pl
 
     def column(*names: str) -> str:
         return next(iter(named(rows.columns, names, exactly=True)), "")
@@ -489,13 +474,11 @@ def _joined_dates(rows: polars.DataFrame, notes: list[str]) -> tuple[polars.Data
 # --- Rows that are sums of others.
 
 
-def _without_totals(rows: polars.DataFrame, schema: Schema, notes: list[str]) -> polars.DataFrame:
+def _without_totals(rows: pl.DataFrame, schema: Schema, notes: list[str]) -> pl.DataFrame:
     """Leave out series that are called total, and are about the sum of the others.
 
     A shop may have a brand of that name: then its sales are not those of all others.
     """
-    import polars as pl
-
     for name in schema.series:
         if rows[name].dtype != pl.String:
             continue
@@ -525,7 +508,7 @@ def _without_totals(rows: polars.DataFrame, schema: Schema, notes: list[str]) ->
     return rows
 
 
-def _without_strays(rows: polars.DataFrame, date: str, notes: list[str]) -> polars.DataFrame:
+def _without_strays(rows: pl.DataFrame, date: str, notes: list[str]) -> pl.DataFrame:
     """Leave out dates more than two years off: a minority before, or one of twenty rows after."""
     for share, later in ((0.05, True), (0.5, False)):
         days = np.sort(rows[date].to_numpy())
@@ -545,15 +528,13 @@ def _without_strays(rows: polars.DataFrame, date: str, notes: list[str]) -> pola
 
 
 def add_up(
-    rows: polars.DataFrame, schema: Schema, beside: Collection[str] = ()
-) -> tuple[polars.DataFrame, Schema, list[str]]:
+    rows: pl.DataFrame, schema: Schema, beside: Collection[str] = ()
+) -> tuple[pl.DataFrame, Schema, list[str]]:
     """Bring a table to one row for each series and period.
 
     Sales are added up, whatever their sign: returns are taken off what was sold. A period sold out
     if any of its rows says so; prices and other numbers are means, and of the rest the last counts.
     """
-    import polars as pl
-
     dates = rows[schema.date]
     first = dates.min()
     assert isinstance(first, datetime.date)
@@ -609,8 +590,6 @@ def refuse_senseless(sales: SalesTable) -> None:
         Where most series have fewer than three rows, there is a series for every three rows, most
         series end years before the last date, or memory does not suffice.
     """
-    import polars as pl
-
     schema, rows = sales.schema, sales.table
     dates, names = rows[schema.date], list(schema.series)
     n_series, n_dates = sales.n_series, dates.n_unique()
@@ -649,7 +628,7 @@ def _free_memory() -> float:
         return np.inf
 
 
-def _looks_like_money(sales: polars.Series) -> bool:
+def _looks_like_money(sales: pl.Series) -> bool:
     """Whether most sales have two decimals: prices have, units and weights seldom."""
     values = sales.drop_nulls().head(10_000).to_numpy()
     if not sales.dtype.is_float() or values.size < 20 or is_whole(sales):

@@ -13,9 +13,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
@@ -38,9 +39,6 @@ from unmet.tables.schema import (
     series_columns,
 )
 from unmet.validation import Maybe, WholeNumber
-
-if TYPE_CHECKING:
-    import polars
 
 HOURS = 24
 
@@ -74,12 +72,12 @@ class HourlySales:
 
     sales: Array
     first_day: datetime.date
-    keys: polars.DataFrame
+    keys: pl.DataFrame
     open: NDArray[np.bool_]
     stock_out: NDArray[np.bool_] | None = None
     groups: Mapping[str, Places] = field(default_factory=dict)
     special: Array | None = None
-    static: polars.DataFrame | None = None
+    static: pl.DataFrame | None = None
     date: str = "date"
     notes: tuple[str, ...] = ()
 
@@ -125,8 +123,6 @@ class HourlySales:
         >>> hours.n_days, hours.window(0)
         (2, (9, 18))
         """
-        import polars as pl
-
         amounts = np.array(sales, dtype=np.float64)
         if amounts.ndim != 3 or amounts.shape[2] != HOURS or not amounts.size:
             raise InvalidInput(
@@ -186,15 +182,13 @@ class HourlySales:
         return np.where(self.known, np.nan_to_num(self.sales).sum(axis=2), np.nan)
 
     @property
-    def daily(self) -> polars.DataFrame:
+    def daily(self) -> pl.DataFrame:
         """A row for each series and day that is known, with the day's sales: what plans take."""
         keys = self.keys if self.static is None else self.keys.hstack(self.static)
         return replace(self, keys=keys).table(sales=np.round(self.sold, 9))
 
-    def table(self, **columns: Array) -> polars.DataFrame:
+    def table(self, **columns: Array) -> pl.DataFrame:
         """Write numbers of series × days as a row for each day that is known."""
-        import polars as pl
-
         made = {name: each.ravel() for name, each in columns.items()}
         dates = pl.Series(np.tile(self.dates, self.n_series)).cast(pl.Date)
         keys = self.keys[np.repeat(np.arange(self.n_series), self.n_days)]
@@ -390,8 +384,6 @@ def read_hourly(
     array([[3., 2., 1., 0.],
            [4., 2., 0., 2.]])
     """
-    import polars as pl
-
     keys = _names(series)
     frame = _begin(table, "hours", (date, hour, sales, stock_out, *(keys or ())))
     nested = [n for n, kind in frame.schema.items() if isinstance(kind, pl.List | pl.Array)]
@@ -499,10 +491,8 @@ def read_receipts(
 # --- Which column is what.
 
 
-def has_hours(table: polars.DataFrame) -> bool:
+def has_hours(table: pl.DataFrame) -> bool:
     """Whether a table has sales by the hour: a column of hours, or lists of 24 numbers."""
-    import polars as pl
-
     for name in named(table.columns, _CLOCK_NAMES, exactly=True):
         hours = table[name]
         if hours.dtype.is_integer() and hours.is_between(0, 23).all() and hours.n_unique() > 6:
@@ -522,7 +512,7 @@ _TIMES = (
 _QUANTITY = ("quantity", "qty", "units", "menge", "anzahl", "count", "sale", *NAMES["sales"])
 
 
-def _begin(table: Any, name: str, columns: Sequence[str | None]) -> polars.DataFrame:
+def _begin(table: Any, name: str, columns: Sequence[str | None]) -> pl.DataFrame:
     frame = as_polars(table)
     if not frame.height:
         raise InvalidInput(f"{name} must have at least one row, got none.")
@@ -534,7 +524,7 @@ def _names(series: Sequence[str] | str | None) -> list[str] | None:
     return [series] if isinstance(series, str) else None if series is None else list(series)
 
 
-def _one(frame: polars.DataFrame, name: str, found: Sequence[str]) -> str:
+def _one(frame: pl.DataFrame, name: str, found: Sequence[str]) -> str:
     if found:
         return found[0]
     raise InvalidInput(
@@ -543,13 +533,13 @@ def _one(frame: polars.DataFrame, name: str, found: Sequence[str]) -> str:
     )
 
 
-def _amounts(frame: polars.DataFrame, columns: Sequence[str]) -> list[str]:
+def _amounts(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     """Columns that look like units sold; text only where the name says nothing else."""
     others = [name for name in named(columns, _QUANTITY) if frame[name].dtype.is_numeric()]
     return [*named(columns, _QUANTITY, exactly=True), *others]
 
 
-def _columns_of_hours(frame: polars.DataFrame) -> dict[int, str]:
+def _columns_of_hours(frame: pl.DataFrame) -> dict[int, str]:
     """Columns of a wide table by their hours; none where fewer than four look like hours."""
     wide: dict[int, str] = {}
     for name in frame.columns:
@@ -566,16 +556,12 @@ def _columns_of_hours(frame: polars.DataFrame) -> dict[int, str]:
     return wide
 
 
-def _exported_twice(
-    frame: polars.DataFrame, ticket: str | None, notes: list[str]
-) -> NDArray[np.bool_]:
+def _exported_twice(frame: pl.DataFrame, ticket: str | None, notes: list[str]) -> NDArray[np.bool_]:
     """Lines of receipts that stand in the table again.
 
     Who scans two buns writes two equal lines, one after the other, so equal lines alone say
     nothing. A receipt was exported twice where it begins again after others.
     """
-    import polars as pl
-
     copies = np.zeros(frame.height, dtype=np.bool_)
     count = frame.height - frame.n_unique()
     if count and ticket is None:
@@ -606,11 +592,9 @@ _CLOCK = r"(\d{1,2}):(\d{2})"
 
 
 def _moments(
-    frame: polars.DataFrame, name: str, date: str | None, time_zone: str | None
-) -> tuple[polars.Series, str | None]:
+    frame: pl.DataFrame, name: str, date: str | None, time_zone: str | None
+) -> tuple[pl.Series, str | None]:
     """Read times as the clock on the wall showed them; name the column of dates beside, if any."""
-    import polars as pl
-
     column = frame[name]
     if column.null_count():
         raise InvalidInput(
@@ -627,16 +611,12 @@ def _moments(
     return _wall_clock(column, time_zone), None
 
 
-def _is_text(column: polars.Series) -> bool:
-    import polars as pl
-
+def _is_text(column: pl.Series) -> bool:
     return column.dtype in (pl.String, pl.Categorical, pl.Enum)
 
 
-def _time_of_day(text: polars.Series, name: str) -> polars.Series:
+def _time_of_day(text: pl.Series, name: str) -> pl.Series:
     """Read 14:05, or 2:05 PM."""
-    import polars as pl
-
     hour, minute = (text.str.extract(_CLOCK, place).cast(pl.Int64) for place in (1, 2))
     half = text.str.extract(r"(?i)\d ?([ap])\.?m\b", 1).str.to_lowercase()
     if half.is_not_null().any():
@@ -646,10 +626,8 @@ def _time_of_day(text: polars.Series, name: str) -> polars.Series:
     return ((hour * 60 + minute) * 60_000_000).cast(pl.Duration("us"))
 
 
-def _wall_clock(column: polars.Series, time_zone: str | None) -> polars.Series:
+def _wall_clock(column: pl.Series, time_zone: str | None) -> pl.Series:
     """Read times as the clock on the wall showed them."""
-    import polars as pl
-
     name = column.name
     if _is_text(column):
         text = column.cast(pl.String).str.strip_chars()
@@ -706,9 +684,7 @@ def _refuse_hours(hours: NDArray[Any], where: str) -> None:
 # --- From rows to days of 24 hours.
 
 
-def _lists_of_hours(column: polars.Series, name: str) -> Array:
-    import polars as pl
-
+def _lists_of_hours(column: pl.Series, name: str) -> Array:
     if not isinstance(column.dtype, pl.List | pl.Array):
         raise InvalidInput(
             f"{name} must be a column of lists of {HOURS} numbers, got {column.name!r}."
@@ -729,7 +705,7 @@ def _lists_of_hours(column: polars.Series, name: str) -> Array:
     return flat.cast(pl.Float64).to_numpy().reshape(len(column), HOURS).copy()
 
 
-def _days_of(lines: polars.DataFrame, names: Sequence[str]) -> tuple[polars.DataFrame, Places]:
+def _days_of(lines: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, Places]:
     """First line of each day of each series, and the number of each line's day."""
     code = lines.select(as_categories(lines[name]).alias(name) for name in names)
     number = code.to_struct("\0").rank("dense").to_numpy().astype(np.intp) - 1
@@ -737,18 +713,16 @@ def _days_of(lines: polars.DataFrame, names: Sequence[str]) -> tuple[polars.Data
 
 
 def _read_long(
-    frame: polars.DataFrame,
+    frame: pl.DataFrame,
     columns: tuple[str | None, str | None, str | None, str | None],
     series: list[str] | None,
     time_zone: str | None,
     notes: list[str],
-) -> tuple[polars.DataFrame, Array, NDArray[np.bool_] | None, str, list[str], bool]:
+) -> tuple[pl.DataFrame, Array, NDArray[np.bool_] | None, str, list[str], bool]:
     """Read a row for each series, day and hour, or each part of an hour.
 
     Hours and days without a row sold nothing if no row says 0, and days have more rows or fewer.
     """
-    import polars as pl
-
     date, hour, sales, stock_out = columns
     day = date or _one(frame, "date", date_columns(frame, frame.columns))
     others = [name for name in frame.columns if name != day]
@@ -796,10 +770,8 @@ def _read_long(
     return days, amounts, flags, day, keys, sparse
 
 
-def _hours_of(column: polars.Series) -> NDArray[np.int64]:
+def _hours_of(column: pl.Series) -> NDArray[np.int64]:
     """Hours as numbers, or as 08:00."""
-    import polars as pl
-
     if column.dtype == pl.Time:
         return column.dt.hour().cast(pl.Int64).to_numpy()
     if _is_text(column) and column.str.contains(_CLOCK).all():
@@ -811,7 +783,7 @@ def _hours_of(column: polars.Series) -> NDArray[np.int64]:
 
 
 def _assemble(
-    days: polars.DataFrame,
+    days: pl.DataFrame,
     amounts: Array,
     flags: NDArray[np.bool_] | None,
     date: str | None,
@@ -821,8 +793,6 @@ def _assemble(
     notes: list[str],
 ) -> HourlySales:
     """From a row for each series and day to arrays; `sparse`: days without a row sold nothing."""
-    import polars as pl
-
     if np.isinf(amounts).any():
         raise InvalidInput("sales must be finite in every hour, got inf.")
     unknown = np.isnan(amounts).all(axis=1)
@@ -889,15 +859,13 @@ def _assemble(
 
 
 def _promotions(
-    days: polars.DataFrame,
+    days: pl.DataFrame,
     columns: Sequence[str],
     code: Places,
     day: Places,
     shape: tuple[int, int],
 ) -> Array | None:
     """1 on days with a promotion: a flag, or a price or share that is not near its usual value."""
-    import polars as pl
-
     for name in named(columns, NAMES["promotion"]):
         if not (days[name].dtype.is_numeric() or days[name].dtype == pl.Boolean):
             continue

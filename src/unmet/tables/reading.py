@@ -11,10 +11,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
+import polars as pl
+import polars.selectors as cs
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
@@ -35,21 +37,14 @@ from unmet.tables.dialect import (
 )
 from unmet.validation import is_missing
 
-if TYPE_CHECKING:
-    import polars
-
-
 # --- Tables of any kind as polars, the kind in which plans are made.
 
 
-def as_polars(table: Any) -> polars.DataFrame:
+def as_polars(table: Any) -> pl.DataFrame:
     """Take a table of pandas, polars or pyarrow as one of polars.
 
     Column by column, since polars itself needs pyarrow to read pandas.
     """
-    import polars as pl
-    import polars.selectors as cs
-
     if isinstance(table, pl.DataFrame):
         return table.with_columns(cs.float().fill_nan(None))
     try:
@@ -67,7 +62,7 @@ def kind_of(table: Any) -> str:
     return str(nw.from_native(table, eager_only=True).implementation.value)
 
 
-def like_table(frame: polars.DataFrame, kind: str) -> Any:
+def like_table(frame: pl.DataFrame, kind: str) -> Any:
     """Give a frame as the kind of table that was handed over.
 
     Parameters
@@ -76,8 +71,6 @@ def like_table(frame: polars.DataFrame, kind: str) -> Any:
     kind : str
         As `kind_of` gives it.
     """
-    import polars as pl
-
     namespace = nw.Implementation(kind).to_native_namespace()
     if namespace is pl:
         return frame
@@ -89,8 +82,6 @@ def like_table(frame: polars.DataFrame, kind: str) -> Any:
 
 
 def _column(column: Any, name: Any) -> Any:
-    import polars as pl
-
     if column.dtype.is_float():
         return pl.Series(column.to_numpy()).fill_nan(None)
     if column.dtype.is_integer() and not column.is_null().any():
@@ -110,7 +101,7 @@ def _column(column: Any, name: Any) -> Any:
         ) from None
 
 
-def require_columns(table: polars.DataFrame, names: Iterable[str | None], field: str) -> None:
+def require_columns(table: pl.DataFrame, names: Iterable[str | None], field: str) -> None:
     """Refuse a table that lacks a column, with the names it has."""
     for name in names:
         if name is not None and name not in table.columns:
@@ -120,12 +111,8 @@ def require_columns(table: polars.DataFrame, names: Iterable[str | None], field:
             )
 
 
-def numbers(
-    table: polars.DataFrame, name: str, field: str
-) -> np.ndarray[Any, np.dtype[np.float64]]:
+def numbers(table: pl.DataFrame, name: str, field: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Column of numbers; missing ones are NaN, text is refused with the first such row."""
-    import polars as pl
-
     column = table[name]
     if column.dtype == pl.Boolean or column.dtype.is_numeric() or column.dtype == pl.Null:
         return column.cast(pl.Float64).to_numpy().astype(np.float64)
@@ -164,13 +151,13 @@ class TableFile:
         What was taken for granted, a sentence each.
     """
 
-    table: polars.DataFrame
-    cells: polars.DataFrame | None = None
+    table: pl.DataFrame
+    cells: pl.DataFrame | None = None
     dialect: Dialect | None = None
     notes: tuple[str, ...] = ()
 
 
-def read_table(path: str | Path, **how: Any) -> polars.DataFrame:
+def read_table(path: str | Path, **how: Any) -> pl.DataFrame:
     """Read a table from a CSV, Excel or Parquet file.
 
     Of a CSV file the encoding (UTF-8, UTF-16, cp1252), lines above the header, the separator
@@ -223,8 +210,6 @@ def read_file(
     -------
     TableFile
     """
-    import polars as pl
-
     file = Path(path)
     if not file.is_file():
         what = "got a folder" if file.is_dir() else "but there is no such file"
@@ -264,7 +249,6 @@ def _read_excel(
 ) -> TableFile:
     """Read one sheet; numbers and dates have types there, and text may be either."""
     import fastexcel
-    import polars as pl
 
     logging.getLogger("fastexcel").setLevel(logging.ERROR)  # on cells whose type it cannot tell
     check_zip(file)
@@ -294,7 +278,7 @@ def _read_excel(
     if not rows[chosen]:
         raise InvalidInput(f"{file} must hold a table in sheet {chosen!r}, got an empty one.")
 
-    def read(each: str) -> tuple[polars.DataFrame, list[str]]:
+    def read(each: str) -> tuple[pl.DataFrame, list[str]]:
         lines = first_lines[each]
         filled = [place for place, line in enumerate(lines) if any(line)]
         header = filled[find_header([lines[place] for place in filled]) or 0]
@@ -331,7 +315,7 @@ def _read_excel(
     return TableFile(table, notes=tuple(notes))
 
 
-def table_bytes(table: polars.DataFrame, suffix: str, dialect: Dialect | None = None) -> bytes:
+def table_bytes(table: pl.DataFrame, suffix: str, dialect: Dialect | None = None) -> bytes:
     """Give the content of a file with this ending: Parquet, Excel, or else text in a dialect."""
     content = BytesIO()
     if suffix.lower() in (".parquet", ".pq"):
@@ -354,10 +338,8 @@ def table_bytes(table: polars.DataFrame, suffix: str, dialect: Dialect | None = 
     return content.getvalue()
 
 
-def _whole_days(table: polars.DataFrame) -> list[polars.Series]:
+def _whole_days(table: pl.DataFrame) -> list[pl.Series]:
     """Columns of moments that are dates: Excel knows no other."""
-    import polars as pl
-
     moments = [column for column in table if column.dtype == pl.Datetime]
     return [each.dt.date() for each in moments if (each.dt.truncate("1d") == each).all()]
 
@@ -376,7 +358,7 @@ NO = ("false", "no", "n", "f", "0", "0.0", "nein", "falsch", "non", "faux")
 class TableRows:
     """Columns of the rows that can be learned from; None where no column has the field."""
 
-    table: polars.DataFrame
+    table: pl.DataFrame
     observed: Array
     underage: Array | None
     overage: Array | None
@@ -389,7 +371,7 @@ class TableRows:
 
 
 def read_rows(
-    table: polars.DataFrame,
+    table: pl.DataFrame,
     observed: str,
     *,
     underage: str | None = None,
@@ -506,7 +488,7 @@ def _at_least(stock: Array | None, seen: Array) -> Array | None:
     return None if stock is None else np.where(np.isnan(stock), stock, np.maximum(stock, seen))
 
 
-def finite(table: polars.DataFrame, name: str, field: str) -> Array:
+def finite(table: pl.DataFrame, name: str, field: str) -> Array:
     """Column of finite numbers, none missing."""
     values = numbers(table, name, field)
     wrong = ~np.isfinite(values)
@@ -519,10 +501,8 @@ def finite(table: polars.DataFrame, name: str, field: str) -> Array:
     return values
 
 
-def read_flags(table: polars.DataFrame, name: str, opposite: bool) -> Array:
+def read_flags(table: pl.DataFrame, name: str, opposite: bool) -> Array:
     """1 for yes, 0 for no, NaN where nobody knows."""
-    import polars as pl
-
     text = table[name].cast(pl.String).str.strip_chars().str.to_lowercase()
     values = text.replace_strict(
         [*YES, *NO], [1.0] * len(YES) + [0.0] * len(NO), default=None, return_dtype=pl.Float64
@@ -539,7 +519,7 @@ def read_flags(table: polars.DataFrame, name: str, opposite: bool) -> Array:
 
 
 def _positive(
-    table: polars.DataFrame, name: str | None, field: str, *, or_zero: bool = False
+    table: pl.DataFrame, name: str | None, field: str, *, or_zero: bool = False
 ) -> Array | None:
     """Column of positive numbers; None where there is no such column."""
     if name is None:
@@ -556,11 +536,9 @@ def _positive(
 
 
 def _times(
-    table: polars.DataFrame, date: str | None, series: Sequence[str], notes: list[str]
+    table: pl.DataFrame, date: str | None, series: Sequence[str], notes: list[str]
 ) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
     """Dates and series for rules that look at the past; only where a series has one row a day."""
-    import polars as pl
-
     if date is None:
         return None, None
     dates = read_dates(table, date)
@@ -586,10 +564,8 @@ def _times(
     return dates.to_numpy(), number.to_numpy().astype(np.int64)
 
 
-def _gaps(day: polars.DataFrame) -> list[str]:
+def _gaps(day: pl.DataFrame) -> list[str]:
     """Say where days are missing inside of series, on weekdays that a series has at other times."""
-    import polars as pl
-
     by_weekday = day.group_by("s", pl.col("d").dt.weekday().alias("weekday")).agg(
         ((pl.col("d").max() - pl.col("d").min()).dt.total_days() // 7 + 1 - pl.len()).alias("gap")
     )

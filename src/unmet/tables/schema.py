@@ -13,14 +13,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from unmet.errors import InvalidInput
 from unmet.tables.dates import could_be_dates, date_form, read_dates
 from unmet.tables.reading import NO, YES, require_columns
-
-if TYPE_CHECKING:
-    import polars
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -208,7 +207,7 @@ class Schema:
 
 
 def infer_schema(
-    table: polars.DataFrame, schema: Schema | None = None, told: Iterable[str] = ()
+    table: pl.DataFrame, schema: Schema | None = None, told: Iterable[str] = ()
 ) -> Schema:
     """Infer which column is what, but for those that are given.
 
@@ -358,9 +357,7 @@ def _best(candidates: Sequence[str], entry: str) -> list[str]:
     return [name for name, rank in zip(candidates, ranks, strict=True) if rank == min(ranks)]
 
 
-def _only(
-    table: polars.DataFrame, entry: str, candidates: Sequence[str], why: dict[str, str]
-) -> str:
+def _only(table: pl.DataFrame, entry: str, candidates: Sequence[str], why: dict[str, str]) -> str:
     """Take the one candidate; none or several are for the user to say."""
     listed = candidates or table.columns
     shown = [f"{name!r} ({_some_values(table[name])})" for name in listed[:6]]
@@ -379,7 +376,7 @@ def _only(
     return candidates[0]
 
 
-def _some_values(column: polars.Series) -> str:
+def _some_values(column: pl.Series) -> str:
     """Three example values."""
     return ", ".join(str(each) for each in column.drop_nulls().unique(maintain_order=True).head(3))
 
@@ -387,10 +384,8 @@ def _some_values(column: polars.Series) -> str:
 # --- Candidates by content.
 
 
-def date_columns(table: polars.DataFrame, columns: Iterable[str]) -> list[str]:
+def date_columns(table: pl.DataFrame, columns: Iterable[str]) -> list[str]:
     """Columns of dates with the best names; several are equally good."""
-    import polars as pl
-
     found = []
     for name in columns:
         column = table[name]
@@ -424,10 +419,8 @@ def date_columns(table: polars.DataFrame, columns: Iterable[str]) -> list[str]:
     return best
 
 
-def holds_flags(column: polars.Series) -> bool:
+def holds_flags(column: pl.Series) -> bool:
     """Whether a column holds yes and no, in any of the usual ways."""
-    import polars as pl
-
     if column.dtype == pl.Boolean:
         return True
     values = column.drop_nulls().unique().head(8).cast(pl.String).str.strip_chars()
@@ -436,7 +429,7 @@ def holds_flags(column: polars.Series) -> bool:
 
 
 def sales_columns(
-    table: polars.DataFrame, columns: Iterable[str], *, any_amount: bool = False
+    table: pl.DataFrame, columns: Iterable[str], *, any_amount: bool = False
 ) -> list[str]:
     """Columns of numbers that may be sales: by name if there are any, otherwise by content.
 
@@ -469,12 +462,12 @@ def sales_columns(
     return [name for name in found if is_whole(table[name])] or found
 
 
-def is_whole(column: polars.Series) -> bool:
+def is_whole(column: pl.Series) -> bool:
     """Whether a column holds whole numbers."""
     return column.dtype.is_integer() or bool((column == column.round()).all())
 
 
-def _stock(table: polars.DataFrame, free: list[str], sales: str, why: dict[str, str]) -> str | None:
+def _stock(table: pl.DataFrame, free: list[str], sales: str, why: dict[str, str]) -> str | None:
     """Find what was available: numbers that sales do not exceed."""
     for name in named(free, NAMES["stock"]):
         column = table[name]
@@ -505,7 +498,7 @@ def is_place(name: str) -> bool:
 
 
 def series_columns(
-    table: polars.DataFrame, columns: Iterable[str], dates: polars.Series
+    table: pl.DataFrame, columns: Iterable[str], dates: pl.Series
 ) -> tuple[str, ...] | None:
     """Fewest columns that leave one row a day in each series; None where there are none.
 
@@ -544,9 +537,9 @@ def series_columns(
 
 
 def line_columns(
-    table: polars.DataFrame,
+    table: pl.DataFrame,
     columns: Iterable[str],
-    dates: polars.Series,
+    dates: pl.Series,
     price: str | None = None,
 ) -> tuple[str, ...]:
     """Columns of items and places, where a series has several rows a day, such as order lines.
@@ -554,8 +547,6 @@ def line_columns(
     An item whose prices differ has a further column that tells them apart, such as a size. A column
     that another one determines, such as the name beside the number of an item, is not needed.
     """
-    import polars as pl
-
     ranked = _candidates(table, list(columns), table.with_columns(dates.alias("\0day")))
     by_name = [name for name in ranked if _place_of(name) == 0]
     if not any(map(is_item, by_name)):
@@ -579,15 +570,11 @@ def line_columns(
     return tuple(name for name in table.columns if name in found)
 
 
-def _candidates(
-    table: polars.DataFrame, columns: Sequence[str], dated: polars.DataFrame
-) -> list[str]:
+def _candidates(table: pl.DataFrame, columns: Sequence[str], dated: pl.DataFrame) -> list[str]:
     """Columns that may tell series apart, the best names first.
 
     Items and places come again, on other days: numbers of rows and of receipts do not.
     """
-    import polars as pl
-
     text = (pl.String, pl.Categorical, pl.Enum)
     never = set(named(columns, _NOT_SERIES)) - set(named(columns, _ITEMS, exactly=True))
     n_days = dated["\0day"].n_unique()
@@ -617,7 +604,7 @@ def _place_of(name: str) -> int:
 
 
 def _others(
-    table: polars.DataFrame,
+    table: pl.DataFrame,
     columns: Sequence[str],
     keys: Sequence[str],
     given: Sequence[str] | None,
@@ -625,8 +612,6 @@ def _others(
     told: Iterable[str],
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
     """Sort the other columns: what never changes in a series, what may be known, what is not."""
-    import polars as pl
-
     static: list[str] = []
     before: list[str] = list(given or ())
     left: dict[str, str] = {}
@@ -667,27 +652,25 @@ def _others(
     return tuple(static), tuple(before), left
 
 
-def _is_sorted(column: polars.Series) -> bool:
+def _is_sorted(column: pl.Series) -> bool:
     """Whether whole numbers never fall from row to row, as those of rows and receipts."""
     return column.dtype.is_integer() and column.n_unique() > 20 and column.is_sorted()
 
 
-def _is_code(column: polars.Series) -> bool:
+def _is_code(column: pl.Series) -> bool:
     """Whether whole numbers are long, few, and come again, as numbers of items do."""
     long = column.dtype.is_integer() and int(column.min() or 0) >= 1000  # type: ignore[arg-type]
     return long and 1 < column.n_unique() <= column.len() / 5
 
 
-def _is_clock(column: polars.Series) -> bool:
+def _is_clock(column: pl.Series) -> bool:
     """Whether a column of text holds the time of day."""
     clock = r"^\d{1,2}:\d{2}"
     return str(column.dtype) == "String" and bool(column.head(20).str.contains(clock).all())
 
 
-def _goes_with(column: polars.Series, sales: polars.Series) -> bool:
+def _goes_with(column: pl.Series, sales: pl.Series) -> bool:
     """Whether a column is nearly a multiple of sales, such as what they brought in."""
-    import polars as pl
-
     both = pl.DataFrame({"x": column, "y": sales}).drop_nulls()
     if both.height < 30 or not sales.dtype.is_numeric():
         return False

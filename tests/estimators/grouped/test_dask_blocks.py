@@ -1,4 +1,4 @@
-"""Dask frames and arrays, on a cluster of processes and without one."""
+"""Dask frames, on a cluster of processes and without one."""
 
 from __future__ import annotations
 
@@ -48,21 +48,6 @@ def best():
     return LinearDecision(MODEL.cost, MODEL.band).fit(X, s).solution_.objective
 
 
-@pytest.mark.usefixtures("cluster", "small_memory")
-def test_arrays_on_a_cluster():
-    import dask.array as da
-
-    X, s = data()
-    rows, seen = da.from_array(X, chunks=(2500, 2)), da.from_array(s, chunks=3500)
-    rows, seen = rows.persist(), seen.persist()
-    model = LinearDecision(MODEL.cost, MODEL.band).fit(DaskBlocks(rows, seen))
-    assert objective(model, X, s) == pytest.approx(best(), rel=1e-8)
-    assert model.solution_.gap <= 1e-9 * model.solution_.objective
-    assert model.solution_.passes <= 5
-    again = LinearDecision(MODEL.cost, MODEL.band).fit(DaskBlocks(rows, seen))
-    np.testing.assert_array_equal(model.coef_, again.coef_)
-
-
 def frame():
     import dask.dataframe as dd
 
@@ -74,15 +59,18 @@ def frame():
 @pytest.mark.usefixtures("cluster", "small_memory")
 def test_data_frames_on_a_cluster():
     X, s, rows = frame()
-    source = DaskBlocks(rows, "sales", features=["a", "b", "c"], underage="cost")
-    model = LinearDecision(Newsvendor(underage=1, overage=2), MODEL.band).fit(source)
+    model = LinearDecision(Newsvendor(underage=1, overage=2), MODEL.band)
+    model.fit(rows[["a", "b", "c"]], rows["sales"], underage=rows["cost"])
     model.cost_ = MODEL.cost
     assert objective(model, X, s) == pytest.approx(best(), rel=1e-8)
     assert list(model.feature_names_in_) == ["a", "b", "c"]
+    assert model.solution_.gap <= 1e-9 * model.solution_.objective
     assert model.solution_.passes <= 6  # one of them counts the rows
+    again = clone(model).fit(rows[["a", "b", "c"]], rows["sales"], underage=rows["cost"])
+    np.testing.assert_array_equal(model.coef_, again.coef_)
 
 
-def source_of(kind, X, s, folder):
+def frame_of(kind, X, s, folder):
     """Rows from a frame in memory or from files, as one would bring them."""
     import dask.dataframe as dd
 
@@ -91,7 +79,7 @@ def source_of(kind, X, s, folder):
     if kind == "read_parquet":
         table.to_parquet(folder, write_index=False)
         table = dd.read_parquet(folder)
-    return DaskBlocks(table, "sales", features=names)
+    return table[names], table["sales"]
 
 
 @pytest.mark.filterwarnings("ignore:Sending large graph")
@@ -113,7 +101,7 @@ def test_coefficients_are_those_of_rows_in_memory(kind, n_rows, tmp_path, monkey
     s = 20 + X @ [1.0, 2, 3, 4, 5, 6] + rng.gamma(2, 1, n_rows)
     model = LinearDecision(Newsvendor(underage=7, overage=2), tol=1e-11)
     expected = clone(model).fit(X, s)
-    model.fit(source_of(kind, X, s, tmp_path))
+    model.fit(*frame_of(kind, X, s, tmp_path))
     assert model.solution_.passes >= 3  # or all rows were fetched at once
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
     assert model.intercept_ == pytest.approx(expected.intercept_, rel=1e-6)
@@ -130,52 +118,19 @@ def test_flags_in_files_may_be_missing_but_nothing_else(tmp_path):
         (block,) = DaskBlocks(dd.read_parquet(tmp_path), "sales", **options).blocks()
         np.testing.assert_array_equal(block.censored, [1, np.nan, 0, np.nan])
         pl.DataFrame({**rows, "price": [1.0, None, 3, 4]}).write_parquet(tmp_path / "b.parquet")
-        source = DaskBlocks(dd.read_parquet(tmp_path), "sales", features=["price"])
+        read = dd.read_parquet(tmp_path)
         words = r"features must hold finite numbers, got 1 that are not in partition 1\."
         with pytest.raises(InvalidInput, match=words):
-            LinearDecision().fit(source)
-
-
-def wrong(**changes):
-    import dask.array as da
-
-    X, s = data(100)
-    if "weight" in changes:
-        changes["weight"] = da.zeros(changes["weight"])
-    given = {"data": da.from_array(X, chunks=50), "observed": da.from_array(s, chunks=50)}
-    return DaskBlocks(**{**given, **changes})
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"data": np.zeros((3, 2))}, "data must be a Dask array"),
-        ({"observed": np.zeros(100)}, "observation must be a Dask array"),
-        ({"weight": 90}, "weight must have one entry per row, got 90"),
-        ({"features": ["a"]}, "names must have one entry per feature"),
-    ],
-    ids=["numpy", "observed", "short", "names"],
-)
-def test_arrays_that_do_not_belong_together(changes, words):
-    with pytest.raises(InvalidInput, match=words):
-        wrong(**changes)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({}, "features must name the columns"),
-        ({"features": ["a", "d"]}, "must have a column 'd'"),
-        ({"features": ["a", "key"]}, "must have numbers in column 'key'"),
-    ],
-    ids=["none", "missing", "text"],
-)
-def test_columns_that_are_not_there(options, words):
-    with pytest.raises(InvalidInput, match=words):
-        DaskBlocks(frame()[2], "sales", **options)
+            LinearDecision().fit(read[["price"]], read["sales"])
 
 
 NAMES = ["a", "b", "c"]
+
+
+def test_features_are_numbers():
+    rows = frame()[2]
+    with pytest.raises(InvalidInput, match="must have numbers in column 'key'"):
+        LinearDecision().fit(rows[["a", "key"]], rows["sales"])
 
 
 @pytest.fixture(params=["processes", "threads"])

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from unmet.lazily import names_of
 
 if TYPE_CHECKING:
-    from unmet.solvers.blocks.dask import DaskBlocks
-    from unmet.solvers.blocks.source import ArrayBlocks, BlockSource, RowBlock
+    from unmet.solvers.blocks.dask import DaskBlocks as DaskBlocks
+    from unmet.solvers.blocks.source import ArrayBlocks as ArrayBlocks
+    from unmet.solvers.blocks.source import BlockSource as BlockSource
+    from unmet.solvers.blocks.source import RowBlock as RowBlock
 
-__all__ = ["ArrayBlocks", "BlockSource", "DaskBlocks", "RowBlock"]
 
-__getattr__ = names_of(
+__getattr__, __dir__, __all__ = names_of(
     __name__,
     {
         "unmet.solvers.blocks.dask": "DaskBlocks",

@@ -83,11 +83,7 @@ class BoostingSettings:
 
 def load_lightgbm() -> Any:
     """Import LightGBM, an extra of this package."""
-    try:
-        import lightgbm
-    except ImportError:
-        raise MissingPackage.for_extra("BoostedDecision", "lightgbm", "boost") from None
-    return lightgbm
+    return MissingPackage.or_load("BoostedDecision", "lightgbm", "boost")
 
 
 class Trees:
@@ -118,12 +114,9 @@ class Trees:
         n_threads : int, default=1
             The result does not depend on it.
         """
-        lightgbm = load_lightgbm()
-        if not self.text:
+        leaves = self._predict(features, raw_score=True, num_threads=n_threads)
+        if leaves is None:
             return np.full(features.shape[0], self.start)
-        if self._booster is None:
-            self._booster = lightgbm.Booster(model_str=self.text)
-        leaves = self._booster.predict(as_lightgbm(features), raw_score=True, num_threads=n_threads)
         return np.asarray(leaves + self.start)
 
     def contributions(self, features: Features, n_threads: int = 1) -> Array:
@@ -140,18 +133,19 @@ class Trees:
             Of each feature, and last the mean decision of the rows that the trees have learned
             from; rows sum to what `predict` gives.
         """
-        lightgbm = load_lightgbm()
-        if not self.text:
-            parts = np.zeros((features.shape[0], features.shape[1] + 1))
-        else:
-            if self._booster is None:
-                self._booster = lightgbm.Booster(model_str=self.text)
-            found: Any = self._booster.predict(
-                as_lightgbm(features), pred_contrib=True, num_threads=n_threads
-            )
-            parts = np.array(found.toarray() if hasattr(found, "toarray") else found)
+        found = self._predict(features, pred_contrib=True, num_threads=n_threads)
+        if found is None:
+            found = np.zeros((features.shape[0], features.shape[1] + 1))
+        parts = np.array(found.toarray() if hasattr(found, "toarray") else found)
         parts[:, -1] += self.start
         return parts
+
+    def _predict(self, features: Features, **how: Any) -> Any:
+        """Ask LightGBM; None where there is no tree."""
+        lightgbm = load_lightgbm()
+        if self.text and self._booster is None:
+            self._booster = lightgbm.Booster(model_str=self.text)
+        return self._booster.predict(as_lightgbm(features), **how) if self.text else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text, "start": self.start}

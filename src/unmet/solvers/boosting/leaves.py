@@ -215,11 +215,9 @@ class HingeObjective(Objective):
     Parameters
     ----------
     kinks : Kinks
-    steepness : float, optional
-        Mean over all rows of what a row adds to the slope; by default that of these rows.
     """
 
-    def __init__(self, kinks: Kinks, steepness: float | None = None) -> None:
+    def __init__(self, kinks: Kinks) -> None:
         self._position = kinks.position
         # One column where all rows share it: views that repeat one number have no stride.
         below, above = np.broadcast_arrays(
@@ -230,8 +228,7 @@ class HingeObjective(Objective):
         added = np.broadcast_to(jump.sum(axis=0), (n_rows,))
         # Slopes are divided by their mean sum: a newsvendor then has α and 1 − α, as LightGBM's
         # quantile has, so that options such as min_gain_to_split mean the same.
-        if steepness is None:
-            steepness = float(added.mean())
+        steepness = float(added.mean())
         super().__init__(loss_of_kinks(self._position, below, above), added / steepness)
         scaled = below / steepness, above / steepness
         self._scaled = loss_of_kinks(self._position, *scaled, dtype=np.float32)

@@ -52,8 +52,6 @@ class Task:
     seed, restart : int
         Tasks with the same seed begin alike but for `restart`, set the same rows aside and see
         their rows in the same order.
-    start : ndarray of shape (n_parameters,) or None
-        Parameters to begin with.
     index : ndarray of shape (n_rows,) or None
         Which rows of the common features these are; None is all of them, in their order.
     """
@@ -64,7 +62,6 @@ class Task:
     learning_rate: float
     seed: int
     restart: int = 0
-    start: Array | None = None
     index: Index | None = None
 
     @property
@@ -78,8 +75,6 @@ class Task:
 
     def first(self, n_features: int) -> Array:
         """Parameters to begin with."""
-        if self.start is not None:
-            return self.start
         return glorot(self.layout(n_features), self._generator(1, self.restart))
 
     def shuffler(self) -> np.random.Generator:
