@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
@@ -30,8 +31,6 @@ from unmet.tables.reading import as_polars
 from unmet.tables.schema import Schema
 
 if TYPE_CHECKING:
-    import polars
-
     from unmet.planning.order_plan import OrderPlan
 
 _LOOKED_AT = 40  # partitions of which some rows say what the columns are
@@ -76,10 +75,8 @@ class DaskTable:
         self.span = min(each[1] for each in there), max(each[2] for each in there)
         self.n_rows, self.n_repeated = (sum(each[place] for each in there) for place in (3, 4))
 
-    def sample(self, most: int) -> tuple[polars.DataFrame, Numbers]:
+    def sample(self, most: int) -> tuple[pl.DataFrame, Numbers]:
         """Rows of so many series, and the numbers of these."""
-        import polars as pl
-
         chosen = self.hashes[:most]
         every = self.frame.to_delayed()
         found = _compute([_delayed(_some_rows)(e, self.schema, self.seed, chosen) for e in every])
@@ -107,8 +104,6 @@ def fit_on_dask(plan: OrderPlan, frame: Any, future: Any, force: bool, tell: Ste
     future, force, tell
         As for `OrderPlan.fit`.
     """
-    import polars as pl
-
     if plan.supply is not None:
         raise Unsupported("supply must not be given with a Dask frame: plan it in memory.")
     if is_dask(future):
@@ -224,18 +219,16 @@ def _summary(part: Any, schema: Schema, seed: int) -> tuple[Numbers, Any, Any, i
     return hashes_of(each.rows(), seed), dates.min(), dates.max(), table.height, repeated
 
 
-def _some_rows(part: Any, schema: Schema, seed: int, chosen: Numbers) -> polars.DataFrame:
+def _some_rows(part: Any, schema: Schema, seed: int, chosen: Numbers) -> pl.DataFrame:
     """Rows of chosen series."""
     table = as_polars(part)
     return table.filter(np.isin(_numbers(table, schema, seed), chosen))
 
 
 def _answer(
-    part: Any, plan: OrderPlan, own: polars.DataFrame, future: Any, *, what: str, force: bool
+    part: Any, plan: OrderPlan, own: pl.DataFrame, future: Any, *, what: str, force: bool
 ) -> Any:
     """Orders or history of the series of a partition; of those in the sample as they were."""
-    import polars as pl
-
     schema, table = plan.schema_, as_polars(part)
     names = list(schema.series)
     keys = keys_of(table.select(names).unique(), names)
@@ -260,7 +253,7 @@ def _write(part: Any, folder: str, number: int) -> tuple[int, float]:
 # --- Numbers of series.
 
 
-def _numbers(table: polars.DataFrame, schema: Schema, seed: int) -> Numbers:
+def _numbers(table: pl.DataFrame, schema: Schema, seed: int) -> Numbers:
     """Give the number of the series of each row."""
     keys = keys_of(table, schema.series)
     each = keys.unique()

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import polars as pl
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -55,9 +56,6 @@ from unmet.tables.panel import (
 from unmet.tables.reading import as_polars, kind_of, like_table, require_columns
 from unmet.tables.schema import Schema
 from unmet.validation import ErrorCollector, Instance, Number, OneOf, WholeNumber
-
-if TYPE_CHECKING:
-    import polars
 
 SERVICE_LEVEL = 0.9
 """What is planned for where no cost is given: demand is met on nine days of ten."""
@@ -282,7 +280,7 @@ class OrderPlan(BaseEstimator):
             schema = schema.with_sold_out(replenishment.EMPTY)
         return replace(found, schema=schema)
 
-    def with_flags(self, rows: polars.DataFrame) -> polars.DataFrame:
+    def with_flags(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Add flags to a table whose leftovers tell which periods sold out."""
         if self.schema_.sold_out != replenishment.EMPTY:
             return rows
@@ -423,7 +421,7 @@ class OrderPlan(BaseEstimator):
         force: bool,
         tell: Step,
         deliveries: Any = None,
-    ) -> tuple[polars.DataFrame, int, replenishment.LeadTimes | None]:
+    ) -> tuple[pl.DataFrame, int, replenishment.LeadTimes | None]:
         """Read the table, and ask what is known of each day.
 
         Returns
@@ -542,7 +540,7 @@ class OrderPlan(BaseEstimator):
             "them, drawn at random (max_series=)."
         )
 
-    def _evaluate_overrides(self, log: DecisionLog, rows: polars.DataFrame) -> None:
+    def _evaluate_overrides(self, log: DecisionLog, rows: pl.DataFrame) -> None:
         demand = self.demand_
         if demand is None:  # sold-out days hide what nobody has estimated
             demand = np.where(self.panel_.imputed, np.nan, self.panel_.observed)
@@ -650,7 +648,7 @@ class OrderPlan(BaseEstimator):
             return on_workers(self, "orders", *self._on_dask[2:])
         return like_table(self.order_table_, self._kind)
 
-    def _orders_table(self) -> polars.DataFrame:
+    def _orders_table(self) -> pl.DataFrame:
         return self.order_table_
 
     def write_orders(
@@ -693,8 +691,6 @@ class OrderPlan(BaseEstimator):
             The columns of the series, the date, and ``demand_q0.5``, ``demand_q0.9``, … as
             `unmet.adapters.decide_from_quantiles` reads them.
         """
-        import polars as pl
-
         check_is_fitted(self, "n_rows_")
         asked = [Number(above=0, below=1)("levels", level) for level in levels]
         panel = self.panel_
@@ -729,9 +725,7 @@ class OrderPlan(BaseEstimator):
             return on_workers(self, "demand", *self._on_dask[2:])
         return like_table(self._demand_table(), self._kind)
 
-    def _demand_table(self) -> polars.DataFrame:
-        import polars as pl
-
+    def _demand_table(self) -> pl.DataFrame:
         panel = self.panel_
         series, day = np.nonzero(~np.isnan(panel.observed))
         sales = panel.observed[series, day]
@@ -809,8 +803,6 @@ class OrderPlan(BaseEstimator):
         table of the kind that `fit` was given
             The columns of the series, ``reorder_point``, ``order_up_to``, ``minimum``, ``lot``.
         """
-        import polars as pl
-
         check_is_fitted(self, "replenishment_")
         found = order_up_to(self._paths(), self.rules_, seed=self.random_state)
         columns = {
@@ -829,8 +821,6 @@ class OrderPlan(BaseEstimator):
             period (``low``, ``middle``, ``high``: exceeded with a chance of 90, 50 and 10%), and
             ``chance_of_running_out``.
         """
-        import polars as pl
-
         check_is_fitted(self, "replenishment_")
         found, panel = self.replenishment_.projection, self.panel_
         n_series, n_periods = found.low.shape
@@ -847,7 +837,7 @@ class OrderPlan(BaseEstimator):
         )
         return like_table(self._keyed(frame, np.repeat(np.arange(n_series), n_periods)), self._kind)
 
-    def _keyed(self, frame: polars.DataFrame, series: Places | None = None) -> polars.DataFrame:
+    def _keyed(self, frame: pl.DataFrame, series: Places | None = None) -> pl.DataFrame:
         """Put the columns of the series before those of a frame, without series that ended."""
         panel = self.panel_
         places = np.arange(panel.n_series) if series is None else series
@@ -874,8 +864,6 @@ class OrderPlan(BaseEstimator):
         -------
         table of the kind that `fit` was given
         """
-        import polars as pl
-
         if self.supply is not None:
             raise Unsupported("explain must be asked of orders for coming days, not of supply.")
         check_is_fitted(self, "choice_")
@@ -1196,8 +1184,6 @@ class OrderPlan(BaseEstimator):
 
     def _decide(self) -> None:
         """Make the table of orders."""
-        import polars as pl
-
         panel, level = self.panel_, float(self.cost_.level)
         self.targets_ = series, day, _ = self._coming()
         expected = self._of_rows(series, day)[0]
@@ -1355,7 +1341,7 @@ class OrderPlan(BaseEstimator):
         self.replenishment_: Replenishment = replenish(self._paths(), rules, self.state_)
 
     @property
-    def order_table_(self) -> polars.DataFrame:
+    def order_table_(self) -> pl.DataFrame:
         """What `orders` gives."""
         if self.supply is None:
             return self._orders
@@ -1388,7 +1374,7 @@ class OrderPlan(BaseEstimator):
             )
         return " ".join(said)
 
-    def risk_in_words(self, orders: polars.DataFrame) -> str:
+    def risk_in_words(self, orders: pl.DataFrame) -> str:
         """Say how many series are expected to run out by when, and what that costs."""
         count = float(orders["chance_of_running_out"].sum())
         said = f"About {count:,.0f}" if count >= 0.5 else "Hardly any"

@@ -9,9 +9,10 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
@@ -29,9 +30,6 @@ from unmet.tables.encoding import as_categories, count_rows
 from unmet.tables.reading import as_polars, numbers, read_flags
 from unmet.tables.schema import Schema
 from unmet.validation import OneOf
-
-if TYPE_CHECKING:
-    import polars
 
 Places = NDArray[np.intp]
 """Places of series or days in a panel."""
@@ -91,7 +89,7 @@ class Panel:
     known: Mapping[str, Array] = field(default_factory=dict)
     categories: tuple[str, ...] = ()
     price: str | None = None
-    keys: polars.DataFrame | None = None
+    keys: pl.DataFrame | None = None
     planned: NDArray[np.bool_] = None  # type: ignore[assignment]
     drawn: Array | None = None
     closed: NDArray[np.bool_] | None = None
@@ -129,7 +127,7 @@ class Panel:
         """Columns after which similar ones come again: 7 days, 12 months, 1 week."""
         return CYCLE[self.period]
 
-    def places(self, table: polars.DataFrame, names: Sequence[str]) -> Places:
+    def places(self, table: pl.DataFrame, names: Sequence[str]) -> Places:
         """Place of the series that each row of a table speaks of; −1 where the panel lacks it."""
         if not names or self.keys is None:
             return np.zeros(table.height, dtype=np.intp)
@@ -262,7 +260,7 @@ class PanelFacts:
 
 
 def read_panel(
-    table: polars.DataFrame,
+    table: pl.DataFrame,
     schema: Schema,
     *,
     coming: Any = None,
@@ -275,7 +273,7 @@ def read_panel(
 
 
 def read_panel_and_facts(
-    table: polars.DataFrame,
+    table: pl.DataFrame,
     schema: Schema,
     *,
     coming: Any = None,
@@ -310,8 +308,6 @@ def read_panel_and_facts(
     notes : list of str
     facts : PanelFacts
     """
-    import polars as pl
-
     OneOf(*GAPS)("gaps", schema.gaps)
     notes: list[str] = []
     dates = read_dates(table, schema.date, schema.date_format)
@@ -482,26 +478,22 @@ def refuse_absurd(
 # --- Series and days.
 
 
-def keys_of(table: polars.DataFrame, names: Sequence[str]) -> polars.DataFrame:
+def keys_of(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Columns that tell series apart, as text."""
     return table.select(as_categories(table[name]).alias(f"\0{name}") for name in names)
 
 
-def among(asked: polars.DataFrame, keys: polars.DataFrame) -> polars.Series:
+def among(asked: pl.DataFrame, keys: pl.DataFrame) -> pl.Series:
     """Whether each key is among some."""
-    import polars as pl
-
     known = keys.unique().with_columns(pl.lit(True).alias("\0there"))
     found = asked.join(known, on=asked.columns, how="left", maintain_order="left")
     return found["\0there"].fill_null(False)
 
 
 def _number_series(
-    table: polars.DataFrame, names: Sequence[str], later: polars.DataFrame | None
-) -> tuple[polars.DataFrame, Places]:
+    table: pl.DataFrame, names: Sequence[str], later: pl.DataFrame | None
+) -> tuple[pl.DataFrame, Places]:
     """Series in the order of their names, and the number of each row's."""
-    import polars as pl
-
     if not names:
         return pl.DataFrame(), np.zeros(table.height, dtype=np.intp)
     for name in names:
@@ -512,7 +504,7 @@ def _number_series(
             )
     hidden = [f"\0{name}" for name in names]
 
-    def written(frame: polars.DataFrame) -> polars.DataFrame:
+    def written(frame: pl.DataFrame) -> pl.DataFrame:
         text = [as_categories(frame[name]).alias(f"\0{name}") for name in names]
         return frame.select(names).with_columns(text)
 
@@ -591,7 +583,7 @@ def _without_mistyped(
     values: Array,
     name: str,
     start: tuple[Any, str],
-    keys: polars.DataFrame,
+    keys: pl.DataFrame,
     notes: list[str],
     events: Mapping[str, Array],
     like: PanelFacts | None,
@@ -705,8 +697,8 @@ def _closed_weekdays(
 
 
 def _closed_by_column(
-    table: polars.DataFrame,
-    later: polars.DataFrame | None,
+    table: pl.DataFrame,
+    later: pl.DataFrame | None,
     schema: Schema,
     at: tuple[Places, Places, Places],
     closed: NDArray[np.bool_],
@@ -745,9 +737,7 @@ def _closed_by_column(
 # --- What is known of days and of series.
 
 
-def _hidden(
-    table: polars.DataFrame, schema: Schema, sales: Array, notes: list[str]
-) -> Array | None:
+def _hidden(table: pl.DataFrame, schema: Schema, sales: Array, notes: list[str]) -> Array | None:
     """1 where a row sold out, by its flag or by its stock."""
     found: Array | None = None
     if schema.stock is not None:
@@ -767,9 +757,7 @@ def _hidden(
     return np.where(np.isnan(sales), np.nan, found)
 
 
-def _coming_rows(
-    coming: polars.DataFrame, schema: Schema, table: polars.DataFrame
-) -> polars.DataFrame:
+def _coming_rows(coming: pl.DataFrame, schema: Schema, table: pl.DataFrame) -> pl.DataFrame:
     """Rows of coming days, with their dates read as those of the table."""
     if schema.date not in coming.columns:
         raise InvalidInput(
@@ -780,8 +768,8 @@ def _coming_rows(
 
 
 def _known(
-    table: polars.DataFrame,
-    later: polars.DataFrame | None,
+    table: pl.DataFrame,
+    later: pl.DataFrame | None,
     schema: Schema,
     at: tuple[Places, Places, Places],
     shape: tuple[int, int],
@@ -793,8 +781,6 @@ def _known(
     A column that coming days lack is left out. Values of categories are added to `labels`, or taken
     from there.
     """
-    import polars as pl
-
     there = () if later is None else later.columns
     lacking = [name for name in schema.known_future if name not in there]
     if lacking:
@@ -830,12 +816,8 @@ def _known(
     return found, tuple(categories)
 
 
-def _coming_cells(
-    later: polars.DataFrame, schema: Schema, keys: polars.DataFrame, day: Places
-) -> Places:
+def _coming_cells(later: pl.DataFrame, schema: Schema, keys: pl.DataFrame, day: Places) -> Places:
     """Row, series and day of each cell that coming days tell; of all series if they name none."""
-    import polars as pl
-
     shared = [name for name in schema.series if name in later.columns]
     text = [as_categories(later[name]).alias(f"\0{name}") for name in shared]
     asked = pl.DataFrame([pl.Series("\0day", day), *text]).with_row_index("\0row")
@@ -846,11 +828,11 @@ def _coming_cells(
 
 
 def _static(
-    table: polars.DataFrame,
-    later: polars.DataFrame | None,
+    table: pl.DataFrame,
+    later: pl.DataFrame | None,
     schema: Schema,
     at: tuple[Places, Places, Places],
-    keys: polars.DataFrame,
+    keys: pl.DataFrame,
     labels: dict[str, list[str]],
 ) -> dict[str, NDArray[np.int64]]:
     """Categories of series as numbers, −1 where unknown: columns that never change, and parts.
@@ -876,10 +858,8 @@ def _static(
     return found
 
 
-def _codes(text: polars.Series, values: list[str]) -> NDArray[np.int64]:
+def _codes(text: pl.Series, values: list[str]) -> NDArray[np.int64]:
     """Places of text among values, −1 where it is none of them."""
-    import polars as pl
-
     places = range(len(values))
     return text.replace_strict(values, places, default=-1, return_dtype=pl.Int64).to_numpy()
 
@@ -914,7 +894,7 @@ def _similar(observed: Array, static: Mapping[str, NDArray[np.int64]]) -> str:
 # --- Labels.
 
 
-def _called(keys: polars.DataFrame, place: int) -> str:
+def _called(keys: pl.DataFrame, place: int) -> str:
     names = [name for name in keys.columns if not name.startswith("\0")]
     words = [f"{name} {keys[name][place]}" for name in names]
     return f" for {', '.join(words)}" if words else ""
