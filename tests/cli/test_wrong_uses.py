@@ -236,6 +236,6 @@ def test_a_warning_becomes_a_note(folder, capsys, monkeypatch):
 
 
 def test_a_reader_that_has_seen_enough(capsys, monkeypatch):
-    monkeypatch.setattr("unmet.cli.main.version", fail_with(BrokenPipeError()))
+    monkeypatch.setattr("importlib.metadata.version", fail_with(BrokenPipeError()))
     assert run(["--version"]) == 0
     assert capsys.readouterr().err == ""
