@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, requires
 from typing import Any
 
 
@@ -38,6 +37,8 @@ class SolverFailure(UnmetError, RuntimeError):  # noqa: N818
 
 def wanted(package: str, extra: str) -> str:
     """Give what pip is asked for to get an optional package, such as ``'lightgbm>=4.5'``."""
+    from importlib.metadata import PackageNotFoundError, requires  # slow, and rarely needed
+
     try:
         listed = requires("unmet") or []
     except PackageNotFoundError:  # not installed, only on the path

@@ -110,10 +110,11 @@ def run_app(group: typer.Typer, words: list[str]) -> int:
     made again, 130 stopped, 1 an error of our own.
     """
     remember(words)
+    called, rest = _alone(group, words)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _remark
-            code = group(args=words, prog_name=group.info.name, standalone_mode=False)
+            code = called(args=rest, prog_name=called.info.name, standalone_mode=False)
             sys.stdout.flush()  # a full disk behind standard output shows only here
     except _UsageError as error:
         elsewhere = _other_command(words[0], getattr(error, "option_name", None))
@@ -141,6 +142,23 @@ def run_app(group: typer.Typer, words: list[str]) -> int:
         )
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _alone(group: typer.Typer, words: list[str]) -> tuple[typer.Typer, list[str]]:
+    """Give the command of the first word, and its words; a group where it names none.
+
+    A group reads all options of all its commands, and loads pydantic to read its own.
+    """
+    for command in group.registered_commands:
+        if words and getattr(command.callback, "__name__", None) == words[0]:
+            called = typer.Typer(
+                name=f"{group.info.name} {words[0]}",
+                add_completion=False,
+                pretty_exceptions_enable=False,
+            )
+            called.registered_commands.append(command)
+            return called, words[1:]
+    return group, words
 
 
 def _other_command(command: str, option: str | None) -> str | None:
