@@ -126,7 +126,7 @@ def uncensor(
     opened = task.open(frame)
     times, labels = (opened[each].to_numpy() for each in (time_col, id_col))
     table = numbers(opened, *chosen) if chosen else _calendar_features(times, labels)
-    return _correct(opened, fitted, task, table, times, labels)
+    return _correct(opened, fitted, task, table)
 
 
 @dataclass(frozen=True)
@@ -158,11 +158,12 @@ class _Task:
 
 
 def _correct(
-    opened: Any, fitted: LatentBand, task: _Task, table: Array, times: Any, labels: Any
+    opened: Any, fitted: LatentBand, task: _Task, table: Array, scale: Array | float = 1.0
 ) -> Uncensored:
     """Learn from all rows of a frame, and correct them."""
-    cost, known = Newsvendor(1.0, 1.0), task.rows(opened)
+    cost, known = Newsvendor(1.0, 1.0), task.rows(opened, scale)
     observed = known.pop("observed")
+    times, labels = (opened[each].to_numpy() for each in (task.time_col, task.id_col))
     fitted.fit(cost, table, observed, **known, time=times, series=labels)
     asked = Rows.read(cost, table, observed, **known)
     if fitted.order_rule_ is not None and fitted.order_rule_.accepted_:
@@ -170,7 +171,8 @@ def _correct(
         if asked.censored is not None:
             by_rule = np.where(np.isnan(asked.censored), by_rule, asked.censored)
         asked = replace(asked, censored=by_rule)
-    frame, probability = _corrected(opened, fitted, task, asked, 1.0)
+    frame, probability = _corrected(opened, fitted, task, asked, scale)
+    observed = numbers(opened, task.target_col)[:, 0]
     total = float(np.abs(observed).sum())
     target = numbers(nw.from_native(frame, eager_only=True), task.target_col)[:, 0]
     return Uncensored(
@@ -209,30 +211,15 @@ def _on_dask(frame: Any, fitted: LatentBand, task: _Task) -> Uncensored:
     table = DaskTable(frame, schema, 0, silent)
     sample = table.sample(MAX_SERIES)[0].sort(task.id_col, task.time_col)
     opened = task.open(sample.to_pandas())
-    times, labels = (opened[each].to_numpy() for each in (task.time_col, task.id_col))
-    days = [np.unique(codes) for codes in _calendar(times)]
-    dummies, scale = _asked_of(opened, task, days)
-    cost, known = Newsvendor(1.0, 1.0), task.rows(opened, scale)
-    observed = known.pop("observed")
-    fitted.fit(cost, dummies, observed, **known, time=times, series=labels)
+    days = [np.unique(codes) for codes in _calendar(opened[task.time_col].to_numpy())]
+    found = _correct(opened, fitted, task, *_asked_of(opened, task, days))
     if fitted.order_rule_ is not None and fitted.order_rule_.accepted_:
         raise Unsupported(
             "Stock-outs can be read off the sales of series in memory only: name a column of flags "
             "(censored_col=) or of stock (stock_col=), or correct parts of the frame in memory."
         )
-    asked = Rows.read(cost, dummies, observed, **known)
-    own, probability = _corrected(opened, fitted, task, asked, scale)
-    total = float(np.abs(own[f"{task.target_col}_observed"]).sum())
-    added = float((own[task.target_col] - own[f"{task.target_col}_observed"]).sum())
-    changed = table.map(_correct_part, fitted, task, days)
-    found = frame_of(changed, own.iloc[:0])
-    return Uncensored(
-        found,
-        fitted.diagnosis_,
-        found[f"{task.target_col}_censored"],
-        float(probability.mean()),
-        added / total if total else 0.0,
-    )
+    lazy = frame_of(table.map(_correct_part, fitted, task, days), found.frame.iloc[:0])
+    return replace(found, frame=lazy, probability=lazy[f"{task.target_col}_censored"])
 
 
 def _correct_part(part: Any, fitted: LatentBand, task: _Task, days: list[Any]) -> Any:
