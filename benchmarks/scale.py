@@ -77,7 +77,6 @@ def measure(request: dict) -> dict:
 
     from unmet import Band, LinearDecision, Newsvendor
     from unmet.estimators.base import one_blas_thread
-    from unmet.solvers.blocks import DaskBlocks
 
     kind, columns = request["kind"], request["columns"]
     files = sorted(Path(request["folder"]).glob("*.parquet"))[: request["rows"] // FILE_ROWS]
@@ -114,7 +113,7 @@ def measure(request: dict) -> dict:
 
         table = dd.read_parquet([str(path) for path in files])
         with monitor:
-            model.fit(DaskBlocks(table, "sales", features=names(columns)))
+            model.fit(table[names(columns)], table["sales"])
     return {**monitor.record(), "bytes": peak_memory(), **answer(model)}
 
 
@@ -150,17 +149,14 @@ def with_dask(model, files: list[Path], columns: int, workers: int) -> dict:
     import dask.dataframe as dd
     from dask.distributed import Client, LocalCluster
 
-    from unmet.solvers.blocks import DaskBlocks
-
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True}
     cluster = LocalCluster(**options, dashboard_address=":0", memory_limit=0)
     with cluster, Client(cluster) as client:
         rows = dd.read_parquet([str(path) for path in files])
-        source = DaskBlocks(rows, "sales", features=names(columns))
         client.run(__import__, "unmet.estimators.linear")
         before = sum(each[0] for each in client.run(spent).values())
         own, started = time.process_time(), time.perf_counter()
-        model.fit(source)
+        model.fit(rows[names(columns)], rows["sales"])
         wall = time.perf_counter() - started
         after = client.run(spent).values()
         cpu = time.process_time() - own + sum(each[0] for each in after) - before

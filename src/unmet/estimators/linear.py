@@ -30,7 +30,7 @@ from unmet.estimators.base import (
 )
 from unmet.estimators.lots import ShiftCost
 from unmet.rows import SIZES, Rows, check_sizes, read_features
-from unmet.solvers.blocks.dask import DaskBlocks, check_aligned
+from unmet.solvers.blocks.dask import DaskBlocks
 from unmet.solvers.blocks.source import BlockSource, RowBlock, read_sample
 from unmet.solvers.descent.jumps import solve_smoothed, solve_sweep
 from unmet.solvers.descent.minibatch import MiniBatchOptions, solve_minibatch
@@ -389,12 +389,7 @@ class LinearDecision(DecisionModel):
         numbers = {name: value for name, value in costs.items() if not np.ndim(value)}
         columns = {name: value for name, value in costs.items() if np.ndim(value)}
         cost = read_cost(self.cost).with_rows(**numbers)
-        # the source would also take names of columns, which are features here
-        for name, value in (("y", y), ("sample_weight", weight), ("censored", censored)):
-            if name == "y" or value is not None:
-                check_aligned(name, X, value)
-        options = {"weight": weight, "censored": censored, **columns}
-        source = DaskBlocks(X, y, features=list(X.columns), **options)
+        source = DaskBlocks(X, y, weight=weight, censored=censored, **columns)
         with one_blas_thread():
             return self._fit_blocks(source, method, cost)
 

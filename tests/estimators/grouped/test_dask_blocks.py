@@ -21,7 +21,8 @@ from unmet import (
     Newsvendor,
 )
 from unmet.errors import InvalidInput, MissingPackage, Unsupported
-from unmet.solvers.blocks import DaskBlocks, source
+from unmet.solvers.blocks import source
+from unmet.solvers.blocks.dask import DaskBlocks
 
 MODEL = LinearDecision(Newsvendor(underage=7, overage=2), Band(0.3, 1.5))
 
@@ -113,9 +114,10 @@ def test_flags_in_files_may_be_missing_but_nothing_else(tmp_path):
 
     rows = {"price": [1.0, 2, 3, 4], "sales": [9.0, 7, 5, 3], "flag": [True, None, False, None]}
     pl.DataFrame(rows).write_parquet(tmp_path / "a.parquet")
-    options = {"features": ["price"], "censored": "flag"}
     with dask.config.set(scheduler="threads"):
-        (block,) = DaskBlocks(dd.read_parquet(tmp_path), "sales", **options).blocks()
+        read = dd.read_parquet(tmp_path)
+        found = DaskBlocks(read[["price"]], read["sales"], censored=read["flag"])
+        (block,) = found.blocks()
         np.testing.assert_array_equal(block.censored, [1, np.nan, 0, np.nan])
         pl.DataFrame({**rows, "price": [1.0, None, 3, 4]}).write_parquet(tmp_path / "b.parquet")
         read = dd.read_parquet(tmp_path)

@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression
 
 from unmet import GroupedDecision, LinearDecision, Newsvendor
 from unmet.errors import InvalidInput, Unsupported
-from unmet.solvers.blocks import DaskBlocks
+from unmet.solvers.blocks.dask import DaskBlocks
 
 GENERATOR = np.random.default_rng(0)
 X = np.column_stack([np.repeat(np.arange(4), 15), GENERATOR.normal(size=(60, 2))])
@@ -69,7 +69,7 @@ def test_rows_that_are_not_in_memory_are_refused_by_their_kind(kind):
     rows = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=2)
     source = {
         "polars LazyFrame": pl.LazyFrame({"store": X[:, 0], "x": X[:, 1]}),
-        "unmet DaskBlocks": DaskBlocks(rows, "sales", features=["x"]),
+        "unmet DaskBlocks": DaskBlocks(rows[["x"]], rows["sales"]),
     }[kind]
     model = GroupedDecision(LinearDecision(), ["store"])
     words = f"X must be a table in memory for GroupedDecision, got {kind}: read "

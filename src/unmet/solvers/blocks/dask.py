@@ -79,33 +79,30 @@ class DaskBlocks(BlockSource):
     ----------
     data : dask data frame
         Every pass computes it anew; ``data.persist()`` keeps it on the workers.
-    observed : dask series, or name of a column
-    features : sequence
-        Columns of numbers.
+        Its columns are the features.
+    observed : dask series of the same frame
     **columns
         weight, underage, overage, low, high, censored as `observed`, or None; as in `ArrayBlocks`.
     """
 
     distance = 20
 
-    def __init__(
-        self, data: Any, observed: Any, *, features: Sequence[Any], **columns: Any
-    ) -> None:
+    def __init__(self, data: Any, observed: Any, **columns: Any) -> None:
         import_dask()
+        features = tuple(data.columns)
         for name in features:
             _check_numeric(f"data must have numbers in column {name!r}", data.dtypes[name])
-        found = given(observation=observed, **columns)
-        said = tuple(_ARGUMENTS.get(name, name) for name in found)
-        series = [data[each] if isinstance(each, str) else each for each in found.values()]
+        found = {"observation": observed, **given(**columns)}
+        said, series = tuple(_ARGUMENTS.get(name, name) for name in found), tuple(found.values())
         for name, each in zip(said, series, strict=True):
             check_aligned(name, data, each)
             _check_numeric(f"{name} must hold numbers", each.dtype)
         named = all(isinstance(name, str) for name in features)
-        self.names = tuple(features) if named else None
+        self.names = features if named else None
         self.n_features = len(features)
         # One expression, not one for each series: Dask joins small partitions of files, more of
         # them the fewer columns are read, and columns must stay beside each other.
-        together = data[list(features)].map_partitions(
+        together = data.map_partitions(
             partial(_together, said),
             *series,
             align_dataframes=False,
