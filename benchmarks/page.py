@@ -6,14 +6,21 @@ key figures are; the session is done when the page has nothing more to send. The
 opened and closed one after another, and open files and memory of the server are read before and
 after (Linux).
 
+With ``--series`` one user in a real browser (chromium, playwright) brings a table of so many
+daily series, 90 days of each, and one of their promotions in the coming week: seconds until there
+are figures, until orders follow another cost, and until they are downloaded.
+
     python benchmarks/page.py --users 20 --pages 60
+    python benchmarks/page.py --series 1782
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import datetime
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -22,6 +29,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from tornado.websocket import websocket_connect
@@ -115,6 +124,111 @@ async def measure(port, process, users, pages):
     return told
 
 
+def shops(n_series, n_days=90, n_coming=7, seed=0):
+    """Sales with flags and promotions, and the promotions of the coming days, as CSV."""
+    rng = np.random.default_rng(seed)
+    n_all = n_days + n_coming
+    promotion = rng.random((n_series, n_all)) < 0.15
+    week = rng.uniform(0.7, 1.4, (n_series, 7))[:, np.arange(n_all) % 7]
+    mean = rng.lognormal(2.0, 0.8, (n_series, 1)) * week * np.where(promotion, 1.5, 1.0)
+    demand = rng.poisson(mean)
+    stock = rng.poisson(1.25 * mean)
+    first = datetime.date(2024, 3, 28)
+    days = [first + datetime.timedelta(days=each) for each in range(n_all)]
+    place = np.arange(n_series).repeat(n_all)
+    table = pl.DataFrame(
+        {
+            "date": days * n_series,
+            "store": 1 + place // 100,
+            "item": 1 + place % 100,
+            "sales": np.minimum(demand, stock).ravel(),
+            "sold_out": (demand >= stock).ravel().astype(int),
+            "promotion": promotion.ravel().astype(int),
+        }
+    )
+    past = pl.col("date") < days[n_days]
+    known = table.filter(~past).drop("sales", "sold_out")
+    return table.filter(past).write_csv().encode(), known.write_csv().encode()
+
+
+def browse(port, n_series, picture=None):
+    """One user with a large table, in a browser: what there is to say, a line each."""
+    from playwright.sync_api import sync_playwright
+
+    sales, coming = shops(n_series)
+    told, begun = [], 0.0
+    figure = "() => document.querySelector('.st-key-figures [data-testid=stMetricValue]')"
+    total = (
+        "[...document.querySelectorAll('[data-testid=stMetric]')].find(card => "
+        "card.innerText.startsWith('To order'))?.innerText"
+    )
+
+    def lap(what):
+        told.append(f"{what}: {time.perf_counter() - begun:.2f} s")
+        if picture is not None:
+            page.screenshot(path=picture.with_stem(f"{picture.stem}-{len(told)}"), full_page=True)
+
+    def bring(place, name, data):
+        brought = {"name": name, "mimeType": "text/csv", "buffer": data}
+        page.get_by_test_id("stFileUploaderDropzoneInput").nth(place).set_input_files(brought)
+
+    def settle():
+        page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page(viewport={"width": 1300, "height": 1000}, accept_downloads=True)
+        page.set_default_timeout(180_000)
+        page.goto(f"http://localhost:{port}")
+        page.wait_for_function(figure)
+        settle()
+        begun = time.perf_counter()
+        bring(0, "big.csv", sales)
+        page.get_by_text(f"{n_series:,} series").first.wait_for()
+        page.wait_for_function(figure)
+        lap("first figures of the table")
+        page.get_by_test_id("stCode").filter(has_text="big.csv").wait_for()
+        lap("orders of it")
+        settle()
+        begun = time.perf_counter()
+        bring(1, "coming.csv", coming)
+        page.get_by_test_id("stCode").filter(has_text="coming.csv").wait_for()
+        lap("orders with promotions to come")
+        settle()
+        page.get_by_text("Costs instead of a service level").click()
+        cost = page.get_by_role("spinbutton", name="A unit too little costs")
+        page.get_by_test_id("stCode").filter(has_text="--underage 3").wait_for()
+        settle()
+        seconds = {"figures": [], "page": []}
+        for underage in (4, 5, 6, 7, 8):
+            before = page.evaluate(total)
+            cost.fill(str(underage))
+            begun = time.perf_counter()
+            cost.press("Enter")
+            page.wait_for_function(f"before => {total} && {total} !== before", arg=before)
+            seconds["figures"].append(time.perf_counter() - begun)
+            page.get_by_test_id("stCode").filter(has_text=f"--underage {underage}").wait_for()
+            settle()
+            seconds["page"].append(time.perf_counter() - begun)
+        for what, each in seconds.items():
+            told.append(f"another cost, {what}: {statistics.median(each):.2f} s (median of 5)")
+        each = []
+        for _ in range(5):
+            begun = time.perf_counter()
+            with page.expect_download() as taken:
+                page.get_by_role("button", name="Download orders.csv").click()
+            rows = pl.read_csv(taken.value.path()).height
+            each.append(time.perf_counter() - begun)
+        assert rows == 7 * n_series
+        told.append(f"download of {rows:,} orders: {statistics.median(each):.2f} s (median of 5)")
+        if picture is not None:
+            page.screenshot(path=picture, full_page=True)
+        browser.close()
+    return told
+
+
 def write_page(page, lines):
     """Put what was measured between the marks of the page of promises."""
     begin, end = (f"<!-- page: {word} -->" for word in ("begin", "end"))
@@ -127,11 +241,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--users", type=int, default=20)
     parser.add_argument("--pages", type=int, default=60)
+    parser.add_argument("--series", type=int, help="one user, with so many series")
+    parser.add_argument("--picture", type=Path, help="with --series: pictures of the page, .png")
     parser.add_argument("--page", type=Path, help="write the figures into this file")
     asked = parser.parse_args()
     server, port = start()
     try:
-        told = asyncio.run(measure(port, server.pid, asked.users, asked.pages))
+        if asked.series is None:
+            told = asyncio.run(measure(port, server.pid, asked.users, asked.pages))
+        else:
+            told = browse(port, asked.series, asked.picture)
     finally:
         server.send_signal(signal.SIGINT)
         server.wait(20)
