@@ -157,7 +157,7 @@ def browse(port, n_series, picture=None):
 
     sales, coming = shops(n_series)
     told, begun = [], 0.0
-    figure = "() => document.querySelector('.st-key-figures [data-testid=stMetricValue]')"
+    figure = "() => document.querySelector('[class*=st-key-figures] [data-testid=stMetricValue]')"
     total = (
         "[...document.querySelectorAll('[data-testid=stMetric]')].find(card => "
         "card.innerText.startsWith('To order'))?.innerText"
@@ -186,11 +186,11 @@ def browse(port, n_series, picture=None):
         settle()
         begun = time.perf_counter()
         bring(0, "big.csv", sales)
-        page.get_by_text(f"{n_series:,} series").first.wait_for()
-        page.wait_for_function(figure)
-        lap("first figures of the table")
+        sold = page.locator(".st-key-figures-sold").get_by_test_id("stMetricValue")
+        sold.filter(has_text=f"{n_series:,}").wait_for()
+        lap("first figures: what was sold")
         page.get_by_test_id("stCode").filter(has_text="big.csv").wait_for()
-        lap("orders of it")
+        lap("orders")
         settle()
         begun = time.perf_counter()
         bring(1, "coming.csv", coming)

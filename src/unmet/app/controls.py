@@ -350,13 +350,13 @@ _Result = TypeVar("_Result")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 3rem 2.5rem 3rem; max-width: 84rem; }
-.st-key-figures [data-testid="stMetricValue"] { font-size: 1.7rem; }
-.st-key-figures [data-testid="stMetricLabel"] p { white-space: normal; }
+[class*="st-key-figures"] [data-testid="stMetricValue"] { font-size: 1.7rem; }
+[class*="st-key-figures"] [data-testid="stMetricLabel"] p { white-space: normal; }
 .st-key-earlier { opacity: .55; }
 [data-testid="stFileUploaderDropzoneInstructions"] * { white-space: normal; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3rem 1rem 2rem; }
-  .st-key-figures [data-testid="stColumn"] { min-width: calc(50% - 1rem); flex: 1 1 0; }
+  [class*="st-key-figures"] [data-testid="stColumn"] { min-width: calc(50% - 1rem); flex: 1 1 0; }
 }
 </style>"""
 """Narrow margins on a phone, and two key figures beside each other."""
@@ -374,7 +374,7 @@ def plain(text: str) -> str:
 
 
 _TURNS = threading.Semaphore(2)  # fits at once: more slow each other down on few cores
-PATIENCE = 1.0
+PATIENCE = 0.4
 """Seconds for which the page waits before it shows how far a fit is."""
 
 
@@ -546,10 +546,10 @@ def chart(drawn: Chart, *words: str) -> None:
         st.caption(plain(" ".join(words)))
 
 
-def key_figures(shown: Iterable[Sequence[str]]) -> None:
+def key_figures(shown: Iterable[Sequence[str]], key: str = "answer") -> None:
     """Show the numbers that stand at the top: name, value and what it means."""
     kept = list(shown)
-    with st.container(key="figures"):
+    with st.container(key=f"figures-{key}"):
         for place, (name, value, *meaning) in zip(st.columns(len(kept)), kept, strict=True):
             with place, st.container(border=True, height="stretch"):
                 st.metric(capital(name), value)

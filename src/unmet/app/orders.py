@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from unmet.app.controls import (
@@ -27,7 +28,7 @@ from unmet.app.controls import (
     take_away,
 )
 from unmet.app.planning import guess, item_of, items, orders_name, plan_command, unit_of, written
-from unmet.censoring.text import capital, order_labels, percent
+from unmet.censoring.text import capital, number, order_labels, percent
 from unmet.charts import curve
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
@@ -42,9 +43,10 @@ from unmet.report.page import (
     replenishment_cards,
     stock_chart,
 )
-from unmet.report.sentences import item_finding, stock_finding
+from unmet.report.sentences import amount, item_finding, stock_finding
 from unmet.report.tables import by_day, item_chart, item_name, item_parts, items_of, stock_parts
 from unmet.tables.panel import GAPS
+from unmet.tables.reading import read_flags
 from unmet.tables.schema import date_columns, holds_flags
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def show_orders(source: Source) -> None:
     learned = shared(
         key,
         lambda tell: plan.fit(sales, progress=tell, **tables),
-        partial(_show_columns, source, asked, sales),
+        partial(_show_sold, source, asked, sales),
     )
     same = all(getattr(learned, name) == value for name, value in moved.items())
     decided = learned if same else learned.at(**moved)
@@ -85,6 +87,21 @@ def show_orders(source: Source) -> None:
 @st.cache_resource(max_entries=8, show_spinner="Reading the table …")
 def _sales(key: str, _plan: OrderPlan, _table: polars.DataFrame, _future: Any) -> SalesTable:  # noqa: ARG001
     return _plan.read(_table, _future)
+
+
+def _show_sold(source: Source, asked: Asked, sales: SalesTable) -> None:
+    """Show what was sold, while orders are computed, and how the table was read."""
+    table, schema, unit = sales.table, sales.schema, asked.unit
+    sold, days = float(table[schema.sales].sum()), table[schema.date].n_unique()
+    cards = [
+        ("sold in all", amount(sold), f"{number(sold / max(days, 1), 4)} a {unit[:-1]}"),
+        ("items", f"{sales.n_series:,}", f"over {days:,} {unit}"),
+    ]
+    if schema.sold_out in table.columns:
+        flags = read_flags(table, schema.sold_out, schema.sold_out_opposite)
+        cards.append((f"sold-out {unit}", percent(float(np.nanmean(flags))), "as counted"))
+    key_figures(cards, "sold")
+    _show_columns(source, asked, sales)
 
 
 def _show_columns(source: Source, asked: Asked, sales: SalesTable) -> None:
