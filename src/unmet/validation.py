@@ -21,6 +21,7 @@ Numbers that may differ by row are read by `unmet.arrays`, tables and columns by
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from math import inf, isfinite
 from numbers import Integral, Real
@@ -246,6 +247,20 @@ class Jobs(Constraint):
         if value is not None and (not is_whole(value) or value == 0):
             raise _NotAllowed
         return None if value is None else int(value)
+
+
+_threads_are_gone: list[bool] = []
+if hasattr(os, "register_at_fork"):  # libraries that started threads before wait for them for ever
+    os.register_at_fork(after_in_child=lambda: _threads_are_gone.append(True))
+
+
+def n_threads(n_jobs: Any) -> int:
+    """Threads of `Jobs`; None is one. joblib itself warns where processes cannot be started."""
+    from joblib import cpu_count  # half a second, which help texts need not wait for
+
+    asked = Jobs()("n_jobs", n_jobs) or 1
+    most = asked if asked > 0 else max(1, cpu_count() + 1 + asked)
+    return 1 if _threads_are_gone else most
 
 
 def refusal(name: str, allowed: object, value: Any) -> InvalidInput:

@@ -12,7 +12,6 @@ from typing import Any, Self, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from joblib import effective_n_jobs
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -36,7 +35,6 @@ from unmet.rows import (
 from unmet.solvers.boosting.growing import BoostingSettings, boost, load_lightgbm
 from unmet.validation import (
     Constraint,
-    Jobs,
     Maybe,
     Number,
     Seed,
@@ -44,6 +42,7 @@ from unmet.validation import (
     WholeNumber,
     is_missing,
     is_whole,
+    n_threads,
     read_parameters,
     refusal,
 )
@@ -238,7 +237,7 @@ class BoostedDecision(DecisionModel):
         load_lightgbm()
         settings = BoostingSettings(
             **read_parameters(_ALLOWED, self),
-            n_threads=_threads(self.n_jobs),
+            n_threads=n_threads(self.n_jobs),
             seed=Seed()("random_state", self.random_state),
             options=_read_options(self.options),
         )
@@ -311,7 +310,7 @@ class BoostedDecision(DecisionModel):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self, "trees_")
-        found = self.trees_.predict(self._features(X), _threads(self.n_jobs))
+        found = self.trees_.predict(self._features(X), n_threads(self.n_jobs))
         return np.maximum(found, self.least_)
 
     def contributions(self, X: Any) -> Array:
@@ -330,7 +329,7 @@ class BoostedDecision(DecisionModel):
             In units of the decision; the last column is the mean decision, and rows sum to what
             `predict` gives.
         """
-        return self.trees_.contributions(self._features(X), _threads(self.n_jobs))
+        return self.trees_.contributions(self._features(X), n_threads(self.n_jobs))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -345,10 +344,6 @@ class BoostedDecision(DecisionModel):
 
 
 # --- Parameters.
-
-
-def _threads(n_jobs: Any) -> int:
-    return int(effective_n_jobs(Jobs()("n_jobs", n_jobs)))
 
 
 def _read_monotone(given: Any, X: Any, columns: Columns) -> tuple[int, ...] | None:

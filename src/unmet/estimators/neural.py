@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any, Self, get_args
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -41,13 +40,13 @@ from unmet.solvers.neural.optimisers import (
 from unmet.solvers.neural.training import Task, Trained, train
 from unmet.validation import (
     Constraint,
-    Jobs,
     Maybe,
     Number,
     OneOf,
     Seed,
     TrueOrFalse,
     WholeNumber,
+    n_threads,
     read_parameters,
     refusal,
 )
@@ -328,7 +327,7 @@ class NeuralDecision(DecisionModel):
         costs = {"underage": underage, "overage": overage}
         known = sample_weight, censored, stock, time, series
         given = Rows.read(read_cost(None), X, y, *known, at_least=2)
-        Jobs()("n_jobs", n_jobs)
+        threads = n_threads(n_jobs)
         usual, bands = self.get_params(deep=False), dict[int, Any]()
         taken: dict[Any, tuple[Rows, dict[int, BandRule]]] = {}  # of jobs that share their rows
         groups: dict[NetworkOptions, list[tuple[int, list[Task]]]] = defaultdict(list)
@@ -363,7 +362,7 @@ class NeuralDecision(DecisionModel):
             common, best = given.counted(), dict[int, Trained]()
             for options, several in groups.items():
                 scaling = FeatureScaling.of(common.features, common.share, options.scaling)
-                flat, threads = [t for _, tasks in several for t in tasks], effective_n_jobs(n_jobs)
+                flat = [t for _, tasks in several for t in tasks]
                 trained = iter(train(common.features, flat, options, scaling, threads))
                 for place, tasks in several:
                     best[place] = _best([next(trained) for _ in tasks])

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from unmet.errors import InvalidInput, UnmetError, Unsupported
 from unmet.files import write_whole
@@ -118,8 +118,8 @@ def save(
 
     def write(temporary: Path) -> None:
         with ZipFile(temporary, "w", ZIP_DEFLATED) as archive:
-            for name, content in members.items():
-                archive.writestr(name, content)
+            for name, content in members.items():  # without the time: the same model, the same bits
+                archive.writestr(ZipInfo(name), content, ZIP_DEFLATED)
 
     write_whole(where, write)
     return where

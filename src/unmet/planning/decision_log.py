@@ -164,7 +164,7 @@ class DecisionLog:
         What others have written since somebody last read the log is kept. Where two enter the same
         series and date, the later one counts.
         """
-        with alone_in(file.absolute().parent):
+        with alone_in(file.resolve().parent):  # of the file itself: others may come by a link
             log = change(cls.read(file, series))
             log.write(file)
         return log

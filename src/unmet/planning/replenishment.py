@@ -388,7 +388,7 @@ def order_table(
     covered = next_late(rules, *expected.shape)
     empty = found.projection.runs_empty()
     chance, short = found.projection.until_next(rules)
-    dates = pl.Series(panel.date(panel.n_days + np.maximum(empty, 0))).cast(pl.Date)
+    dates = panel.date(panel.n_days + np.maximum(empty, 0)).astype("datetime64[D]")
     whole = bool((found.order == np.round(found.order)).all())
     loss = {"expected_loss": np.round(rules.rows("shortage", n_series) * short, 2)}
     return pl.DataFrame(
@@ -399,7 +399,7 @@ def order_table(
             "on_order": np.round(state.on_order.sum(axis=1), 4),
             "expected_demand": np.round((expected * covered).sum(axis=1), 2),
             "order_up_to": np.round(state.position + found.order, 4),
-            "runs_empty": dates.set(pl.Series(empty < 0), None),
+            "runs_empty": np.where(empty < 0, np.datetime64("NaT"), dates),
             "chance_of_running_out": np.round(chance, 3),
             "expected_shortage": np.round(short, 2),
             **(loss if money else {}),
