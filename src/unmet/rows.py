@@ -329,7 +329,7 @@ def _read_table(name: str, X: Any) -> tuple[NDArray[Any], list[Any] | None]:
         names = list(table.columns)
         values = table.to_numpy()
         if values.dtype.kind == "O":
-            columns = [table[name].to_numpy().astype(object) for name in names]
+            columns = [np.fromiter(table[name], object, table.shape[0]) for name in names]
             values = np.column_stack(columns)
     except DuplicateError as error:
         found = " ".join(str(error).split()).rstrip(".")

@@ -4,6 +4,7 @@ import sys
 import warnings
 
 import numpy as np
+import optuna
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, ShuffleSplit
@@ -178,6 +179,7 @@ def test_the_same_seed_gives_the_same_search_and_another_one_another():
     assert run(3) == run(3) != run(np.random.RandomState(0))
 
 
+@pytest.mark.skipif(int(optuna.__version__[0]) < 5, reason="older samplers draw others")
 def test_the_combinations_of_a_seed_are_pinned():
     # a change here changes every search of the paper
     X, sales, demand = rows()

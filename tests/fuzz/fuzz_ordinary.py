@@ -40,7 +40,7 @@ from unmet.errors import SolverFailure, UnmetError
 from unmet.solvers.exact.highs import assemble, solve_highs
 from unmet.solvers.problem import HingeProblem
 
-COUNT = 4_000
+COUNT = 100_000
 OUTCOMES = ("solved", "refused", "no reference", "gap", "above", "untrue", "foreign")
 FAILURES = OUTCOMES[3:]
 CLOSE, NOTHING, TYPO = 1e-6, 1e-8, 1e8

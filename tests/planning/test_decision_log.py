@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +125,27 @@ def test_file_is_read_back_whole(tmp_path: Path) -> None:
     log.write(file)
     assert DecisionLog.read(file, ["item"]).table.equals(log.table.sort("item"))
     assert [each.name for each in tmp_path.iterdir()] == ["log.parquet"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and locks")
+def test_writers_who_come_by_a_link_and_by_the_file_all_keep_their_rows(tmp_path: Path) -> None:
+    for folder in ("real", "links"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "links" / "log.parquet").symlink_to(tmp_path / "real" / "log.parquet")
+
+    def enter(item: str) -> None:
+        def slowly(log: DecisionLog) -> DecisionLog:
+            time.sleep(0.05)  # long enough for the others to read what is being changed
+            return log.suggested(order_table([1, 2], f"{item}x").head(1))
+
+        folder = "links" if item in "ac" else "real"
+        DecisionLog.update(tmp_path / folder / "log.parquet", ["item"], slowly)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(enter, "abcd"))
+    found = DecisionLog.read(tmp_path / "real" / "log.parquet", ["item"]).table
+    assert found["item"].sort().to_list() == ["a", "b", "c", "d"]
+    assert (tmp_path / "links" / "log.parquet").is_symlink()
 
 
 @pytest.mark.parametrize(

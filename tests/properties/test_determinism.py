@@ -23,7 +23,7 @@ COST = Newsvendor(underage=4, overage=1)
 MODELS = {
     "exact": lambda: LinearDecision(COST),
     "minibatch": lambda: LinearDecision(COST, solver="minibatch", random_state=0),
-    "latent": lambda: LinearDecision(COST, band=LatentBand(random_state=0)),
+    "latent": lambda: LinearDecision(COST, band=LatentBand(families="normal", random_state=0)),
     "neural": lambda: NeuralDecision(COST, max_iter=5, random_state=0),
     "boosted": lambda: BoostedDecision(COST, max_iter=20, n_jobs=2, random_state=0),
 }

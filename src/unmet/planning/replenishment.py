@@ -262,6 +262,7 @@ def read_state(
     again = np.arange(logged.shape[1]) == rules.whole("lead_time", n_series)[:, None]
     there = (logged > 0) & ~again
     taken = np.where(there & ~told[:, None], logged, 0.0)
+    taken = taken[:, : np.flatnonzero(taken.any(axis=0)).max(initial=-1) + 1]
     count, instead = int((taken > 0).sum()), int((there & told[:, None]).sum())
     notes = []
     if count or instead:
