@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 import zipfile
 from functools import partial
 
@@ -91,6 +93,24 @@ def test_an_encoding_that_is_not_that_of_the_file(tmp_path, said, written):
     assert outcome(partial(read_table, encoding=said), file) == "refused"
 
 
+@pytest.mark.parametrize("ending", [".csv.gz", ".xlsx"])
+def test_files_that_unpack_to_too_much_are_refused(tmp_path, ending, monkeypatch):
+    raw = table_bytes(table(), ".csv" if ending == ".csv.gz" else ending)
+    file = tmp_path / f"bomb{ending}"
+    file.write_bytes(gzip.compress(raw) if ending == ".csv.gz" else raw)
+    assert outcome(read_file, file) == "read"
+    monkeypatch.setattr("unmet.files.MAX_UNPACKED", 500)
+    with pytest.raises(InvalidInput, match="must not unpack to more than"):
+        read_file(file)
+
+
+def test_tables_have_a_limit_of_columns(tmp_path):
+    file = tmp_path / "wide.csv"
+    file.write_text(",".join(f"c{i}" for i in range(4001)) + "\n" + ",".join("1" * 4001) + "\n")
+    with pytest.raises(InvalidInput, match="must have at most 4,000 columns, got 4,001"):
+        read_file(file)
+
+
 # --- Writing: nothing half-written, nothing replaced that is no file.
 
 
@@ -113,6 +133,27 @@ def test_an_answer_that_cannot_be_printed(monkeypatch, capsys):
     monkeypatch.undo()
     assert code == 2
     assert capsys.readouterr().err == "unmet: No space left on device.\n"
+
+
+FULL = """
+import resource, signal, sys
+from unmet.cli.main import run
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of a process")
+@pytest.mark.parametrize("output", ["orders.csv", "orders.xlsx", "orders.parquet"])
+def test_a_full_disk_is_one_sentence_and_leaves_the_old_file(folder, output):
+    (folder / output).write_bytes(b"old")
+    command = [sys.executable, "-c", FULL, "decide", "m.unmet", "sales.csv", "-o", output]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert ended.stderr == f"unmet: {output} cannot be written: File too large.\n"
+    assert (folder / output).read_bytes() == b"old"
+    assert sorted(os.listdir(folder)) == sorted(["m.unmet", "sales.csv", output])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes with names")
