@@ -42,6 +42,7 @@ from tornado.websocket import websocket_connect
 from unmet.cli.commands import _free, _options
 
 CLOSED = float(_options(0)["server.disconnectedSessionTTL"])
+RUNS_AGAIN = ForwardMsg.FINISHED_EARLY_FOR_RERUN
 MOST = 300.0  # seconds that an answer may take
 LEVEL = "Service level: share of days on which demand is met"
 SERVE = "import sys; from unmet.cli.commands import _serve; _serve(int(sys.argv[1]))"
@@ -73,13 +74,13 @@ class Visitor:
         Identifiers of the controls that the page has shown, by label.
     figures : dict of str to str
         Key figures, by label.
-    said : str
-        The text of all that the last run of the page has shown.
+    command, error : str
+        What the page says last.
     """
 
     def __init__(self, port):
         self._port, self._states, self._fragment = port, {}, ""
-        self.widgets, self.figures, self.said = {}, {}, ""
+        self.widgets, self.figures, self.command, self.error = {}, {}, "", ""
 
     async def __aenter__(self):
         address = f"ws://localhost:{self._port}/_stcore/stream"
@@ -132,7 +133,7 @@ class Visitor:
         """Ask for the page; seconds until its last key figure, and until it is done."""
         begun = time.perf_counter()
         await self._ask()
-        answered, self.figures, self.said = None, {}, ""
+        answered, self.figures, self.command, self.error = None, {}, "", ""
         while True:
             message = await self._read()
             now = time.perf_counter() - begun
@@ -145,9 +146,11 @@ class Visitor:
                 self._see(message.delta.new_element)
                 if "To order in all" in self.figures and answered is None:
                     answered = now
-            elif kind == "script_finished" and (answered or "st-error" in self.said):
+            elif kind == "script_finished" and message.script_finished == RUNS_AGAIN:
+                pass
+            elif kind == "script_finished" and (answered or self.error):
                 return answered, now
-            elif kind == "script_finished":  # it shows how far the fit is, and asks every half second
+            elif kind == "script_finished":  # how far the fit is: browsers ask every half second
                 await asyncio.sleep(0.5)
                 await self._ask(self._fragment)
 
@@ -160,7 +163,10 @@ class Visitor:
             self.widgets[shown.label] = shown.id
         if kind == "metric":
             self.figures[shown.label] = shown.body
-        self.said += str(shown) + ("st-error" if kind == "alert" else "")
+        elif kind == "code":
+            self.command = shown.code_text
+        elif kind == "alert":
+            self.error = shown.body
 
     async def _ask(self, fragment=""):
         ask = BackMsg()
@@ -196,7 +202,7 @@ async def use(port, place, changes):
         for turn in range(changes):
             level = 50 + (7 * place + 11 * turn) % 50
             seconds.append((await user.change(LEVEL, "double_array_value", level))[1])
-            assert f"--service-level {level / 100:.12g} " in user.said
+            assert f"--service-level {level / 100:.12g} " in user.command
         return *first, seconds
 
 
