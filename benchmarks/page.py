@@ -229,7 +229,12 @@ async def measure(port, process, users, changes, pages):
     held_now.append(held(process))
     if pages:
         told.append(f"{pages} pages one after another: {statistics.median(single):.2f} s (median)")
-    when = "at the start", f"with {users} users", "when they had closed", f"after {pages} more pages"
+    when = (
+        "at the start",
+        f"with {users} users",
+        "when they had closed",
+        f"after {pages} more pages",
+    )
     told += [
         f"{what}: "
         + ", ".join(f"{now[place]:,.0f} {each}" for now, each in zip(held_now, when, strict=True))
