@@ -2,10 +2,10 @@
 
 The page is started as `unmet app` starts it. Each user is a session of its own over the web socket
 that browsers use, so that the server does all it does for a browser. The answer is there when the
-key figures are; the session is done when the page has nothing more to send. Each user then moves the
-service level ten times, as soon as the page is done. When all have closed their pages, sixty sessions
-are opened and closed one after another. Open files and memory of the server are read before, while
-the users are there, and after (Linux).
+key figures are; the session is done when the page has nothing more to send. Each user then moves
+the service level ten times, as soon as the page is done. When all have closed their pages, sixty
+sessions are opened and closed one after another. Open files and memory of the server are read
+before, while the users are there, and after (Linux).
 
 With ``--series`` one user in a real browser (chromium, playwright) brings a table of so many
 daily series, 90 days of each, and one of their promotions in the coming week: seconds until there
@@ -216,7 +216,7 @@ async def measure(port, process, users, changes, pages):
         f"{max(answers):.1f} s (last); done after {max(ends):.1f} s (last)"
     ]
     if changes:
-        every = sorted(sum(moved, []))
+        every = sorted(each for one in moved for each in one)
         told.append(
             f"{changes} other service levels each, all at once: {statistics.median(every):.1f} s "
             f"(median of {len(every)} changes), {every[-1]:.1f} s (slowest)"
