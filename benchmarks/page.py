@@ -2,15 +2,16 @@
 
 The page is started as `unmet app` starts it. Each user is a session of its own over the web socket
 that browsers use, so that the server does all it does for a browser. The answer is there when the
-key figures are; the session is done when the page has nothing more to send. Then sixty sessions are
-opened and closed one after another, and open files and memory of the server are read before and
-after (Linux).
+key figures are; the session is done when the page has nothing more to send. Each user then moves
+the service level ten times, as soon as the page is done. When all have closed their pages, sixty
+sessions are opened and closed one after another. Open files and memory of the server are read
+before, while the users are there, and after (Linux).
 
 With ``--series`` one user in a real browser (chromium, playwright) brings a table of so many
 daily series, 90 days of each, and one of their promotions in the coming week: seconds until there
 are figures, until orders follow another cost, and until they are downloaded.
 
-    python benchmarks/page.py --users 20 --pages 60
+    python benchmarks/page.py --users 20 --changes 10 --pages 60
     python benchmarks/page.py --series 1782
 """
 
@@ -32,12 +33,18 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Common_pb2 import FileUploaderState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import websocket_connect
 
 from unmet.cli.commands import _free, _options
 
 CLOSED = float(_options(0)["server.disconnectedSessionTTL"])
+RUNS_AGAIN = ForwardMsg.FINISHED_EARLY_FOR_RERUN
+MOST = 300.0  # seconds that an answer may take
+LEVEL = "Service level: share of days on which demand is met"
 SERVE = "import sys; from unmet.cli.commands import _serve; _serve(int(sys.argv[1]))"
 
 
@@ -58,32 +65,122 @@ def start():
     raise SystemExit("the page did not answer")
 
 
-async def visit(port, most=300.0):
-    """Seconds until the key figures are there, and until the page is done."""
-    begun, answered = time.perf_counter(), None
-    socket = await websocket_connect(f"ws://localhost:{port}/_stcore/stream")
-    ask = BackMsg()
-    ask.rerun_script.query_string = ""
-    await socket.write_message(ask.SerializeToString(), binary=True)
-    try:
+class Visitor:
+    """A session over the web socket that browsers use.
+
+    Attributes
+    ----------
+    widgets : dict of str to str
+        Identifiers of the controls that the page has shown, by label.
+    figures : dict of str to str
+        Key figures, by label.
+    command, error : str
+        What the page says last.
+    """
+
+    def __init__(self, port):
+        self._port, self._states, self._fragment = port, {}, ""
+        self.widgets, self.figures, self.command, self.error = {}, {}, "", ""
+
+    async def __aenter__(self):
+        address = f"ws://localhost:{self._port}/_stcore/stream"
+        self._socket = await websocket_connect(address, subprotocols=["streamlit"])
+        return self
+
+    async def __aexit__(self, *_):
+        self._socket.close()
+
+    async def change(self, label, kind, value):
+        """Move a control as a browser does, such as a slider; give what `answer` gives."""
+        state = WidgetState(id=self.widgets[label])
+        part = getattr(state, kind)
+        if hasattr(part, "data"):
+            part.data.append(value)
+        elif isinstance(value, (bool, float)):
+            setattr(state, kind, value)
+        else:
+            part.CopyFrom(value)
+        self._states[label] = state
+        return await self.answer()
+
+    async def bring(self, label, name, data):
+        """Upload a file; give what `answer` gives."""
+        ask = BackMsg()
+        ask.file_urls_request.request_id = "0"
+        ask.file_urls_request.file_names.append(name)
+        ask.file_urls_request.session_id = self._session
+        await self._socket.write_message(ask.SerializeToString(), binary=True)
+        while (message := await self._read()).WhichOneof("type") != "file_urls_response":
+            pass
+        urls = message.file_urls_response.file_urls[0]
+        address = f"http://localhost:{self._port}{urls.upload_url}"
+        health = await AsyncHTTPClient().fetch(f"http://localhost:{self._port}/_stcore/health")
+        cookie = health.headers["Set-Cookie"].partition(";")[0]
+        token = {"X-Xsrftoken": cookie.partition("=")[2], "Cookie": cookie}
+        content = {"Content-Type": "multipart/form-data; boundary=part"}
+        head = 'Content-Disposition: form-data; name="file"; filename="table"'
+        body = f"--part\r\n{head}\r\n\r\n".encode() + data + b"\r\n--part--\r\n"
+        await AsyncHTTPClient().fetch(
+            HTTPRequest(address, "PUT", content | token, body, request_timeout=MOST)
+        )
+        brought = FileUploaderState()
+        brought.uploaded_file_info.add(
+            file_id=urls.file_id, name=name, size=len(data), file_urls=urls
+        )
+        return await self.change(label, "file_uploader_state_value", brought)
+
+    async def answer(self):
+        """Ask for the page; seconds until its last key figure, and until it is done."""
+        begun = time.perf_counter()
+        await self._ask()
+        answered, self.figures, self.command, self.error = None, {}, "", ""
         while True:
-            left = most - (time.perf_counter() - begun)
-            raw = await asyncio.wait_for(socket.read_message(), left)
-            if raw is None:
-                raise SystemExit("the page closed the connection")
-            message = ForwardMsg()
-            message.ParseFromString(raw)
+            message = await self._read()
             now = time.perf_counter() - begun
             kind = message.WhichOneof("type")
-            if kind == "delta" and message.delta.new_element.WhichOneof("type") == "metric":
-                answered = answered or now
-            if kind == "script_finished" and answered:
+            if kind == "new_session":
+                self._session = message.new_session.initialize.session_id
+            elif kind == "auto_rerun":
+                self._fragment = message.auto_rerun.fragment_id
+            elif kind == "delta":
+                self._see(message.delta.new_element)
+                if "To order in all" in self.figures and answered is None:
+                    answered = now
+            elif kind == "script_finished" and message.script_finished == RUNS_AGAIN:
+                pass
+            elif kind == "script_finished" and (answered or self.error):
                 return answered, now
-            if kind == "script_finished":  # it shows how far the fit is; a browser asks for less
-                await asyncio.sleep(3)
-                await socket.write_message(ask.SerializeToString(), binary=True)
-    finally:
-        socket.close()
+            elif kind == "script_finished":  # how far the fit is: browsers ask every half second
+                await asyncio.sleep(0.5)
+                await self._ask(self._fragment)
+
+    def _see(self, element):
+        kind = element.WhichOneof("type")
+        if kind is None:
+            return  # a container
+        shown = getattr(element, kind)
+        if getattr(shown, "id", "") and getattr(shown, "label", ""):
+            self.widgets[shown.label] = shown.id
+        if kind == "metric":
+            self.figures[shown.label] = shown.body
+        elif kind == "code":
+            self.command = shown.code_text
+        elif kind == "alert":
+            self.error = shown.body
+
+    async def _ask(self, fragment=""):
+        ask = BackMsg()
+        ask.rerun_script.query_string, ask.rerun_script.fragment_id = "", fragment
+        ask.rerun_script.widget_states.widgets.extend(self._states.values())
+        await self._socket.write_message(ask.SerializeToString(), binary=True)
+
+    async def _read(self):
+        raw = await asyncio.wait_for(self._socket.read_message(), MOST)
+        if raw is None:
+            raise SystemExit("the page closed the connection")
+        message = ForwardMsg()
+        message.ParseFromString(raw)
+        return message
 
 
 def held(process):
@@ -97,28 +194,50 @@ def held(process):
     return files, int(size.split()[1]) / 1024
 
 
-async def measure(port, process, users, pages):
+async def use(port, place, changes):
+    """One user: seconds until there is an answer, until the page is done, and of each change."""
+    async with Visitor(port) as user:
+        first = await user.answer()
+        seconds = []
+        for turn in range(changes):
+            level = 50 + (7 * place + 11 * turn) % 50
+            seconds.append((await user.change(LEVEL, "double_array_value", level))[1])
+            assert f"--service-level {level / 100:.12g} " in user.command
+        return *first, seconds
+
+
+async def measure(port, process, users, changes, pages):
     """What there is to say, a line each."""
-    first = held(process)
-    seen = await asyncio.gather(*(visit(port) for _ in range(users)))
-    answers, ends = zip(*seen, strict=True)
-    assert None not in answers, "a session had no key figures"
+    held_now = [held(process)]
+    seen = await asyncio.gather(*(use(port, place, changes) for place in range(users)))
+    answers, ends, moved = zip(*seen, strict=True)
     told = [
         f"{users} users at once: answer after {statistics.median(answers):.1f} s (median), "
         f"{max(answers):.1f} s (last); done after {max(ends):.1f} s (last)"
     ]
-    await asyncio.sleep(3)
-    before = held(process)
-    single = [(await visit(port))[0] for _ in range(pages)]
-    await asyncio.sleep(CLOSED + 2)
-    await visit(port)  # what is closed for good is let go when the next page comes
-    await asyncio.sleep(1)
-    after = held(process)
+    if changes:
+        every = sorted(each for one in moved for each in one)
+        told.append(
+            f"{changes} other service levels each, all at once: {statistics.median(every):.1f} s "
+            f"(median of {len(every)} changes), {every[-1]:.1f} s (slowest)"
+        )
+    held_now.append(held(process))
+    await asyncio.sleep(CLOSED + 3)  # what a closed page held is let go without another page
+    held_now.append(held(process))
+    single = [(await use(port, 0, 0))[0] for _ in range(pages)]
+    await asyncio.sleep(CLOSED + 3)
+    held_now.append(held(process))
     if pages:
         told.append(f"{pages} pages one after another: {statistics.median(single):.2f} s (median)")
+    when = (
+        "at the start",
+        f"with {users} users",
+        "when they had closed",
+        f"after {pages} more pages",
+    )
     told += [
-        f"{what}: {first[place]:,.0f} at the start, {before[place]:,.0f} after {users} users, "
-        f"{after[place]:,.0f} after {pages} more pages"
+        f"{what}: "
+        + ", ".join(f"{now[place]:,.0f} {each}" for now, each in zip(held_now, when, strict=True))
         for what, place in (("open files", 0), ("MB of memory", 1))
     ]
     return told
@@ -240,6 +359,7 @@ def write_page(page, lines):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--users", type=int, default=20)
+    parser.add_argument("--changes", type=int, default=10, help="of the service level, each user")
     parser.add_argument("--pages", type=int, default=60)
     parser.add_argument("--series", type=int, help="one user, with so many series")
     parser.add_argument("--picture", type=Path, help="with --series: pictures of the page, .png")
@@ -248,7 +368,7 @@ def main():
     server, port = start()
     try:
         if asked.series is None:
-            told = asyncio.run(measure(port, server.pid, asked.users, asked.pages))
+            told = asyncio.run(measure(port, server.pid, asked.users, asked.changes, asked.pages))
         else:
             told = browse(port, asked.series, asked.picture)
     finally:

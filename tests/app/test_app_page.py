@@ -8,12 +8,15 @@ import json
 import re
 import shlex
 import threading
+import time
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 from sales_panel import sales_panel
 from shown_page import control, metrics, open_page, select, texts, upload
 
+from unmet.app.controls import Job
 from unmet.cli.main import run
 from unmet.planning import OrderPlan, example
 from unmet.simulate import replacement
@@ -211,3 +214,20 @@ def test_wrong_files_get_a_sentence_and_the_page_goes_on():
     assert not page.error
     assert metrics(page) == before
     assert "Below" not in texts(page)
+
+
+def test_two_fits_run_at_once_and_no_more_and_all_users_get_theirs():
+    running, most = [], []
+
+    def make(tell, number):
+        running.append(number)
+        most.append(len(running))
+        time.sleep(0.02)
+        running.remove(number)
+        return number
+
+    jobs = [Job(partial(make, number=number), f"user {number}") for number in range(12)]
+    for job in jobs:
+        job.thread.join(60)
+    assert [job.found for job in jobs] == list(range(12))
+    assert max(most) == 2

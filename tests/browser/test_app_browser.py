@@ -87,17 +87,24 @@ def test_a_file_from_another_page_is_refused(address):
     caught.value.close()
 
 
-@pytest.mark.parametrize(("name", "status"), [("evil.example", 403), ("localhost", 101)])
-def test_a_name_that_comes_to_mean_this_computer_is_not_served(address, name, status):
+OURS = ("localhost", "LOCALHOST", "localhost.", "127.0.0.1", "[::1]")
+OTHERS = ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "[::2]", "")
+
+
+@pytest.mark.parametrize("place", ["", "_stcore/stream"])
+@pytest.mark.parametrize("name", [*OURS, *OTHERS])
+def test_a_name_that_comes_to_mean_this_computer_is_not_served(address, name, place):
     """DNS rebinding: host and origin agree, but are not ours."""
     port = int(address.rpartition(":")[2])
     with socket.create_connection(("localhost", port), 20) as line:
-        asked = (
-            f"GET /_stcore/stream HTTP/1.1\r\nHost: {name}:{port}\r\n"
-            f"Origin: http://{name}:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
-        )
-        line.sendall(asked.encode())
+        asked = f"GET /{place} HTTP/1.1\r\nHost: {name}:{port}\r\nOrigin: http://{name}:{port}\r\n"
+        if place:
+            asked += (
+                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n"
+            )
+        line.sendall(f"{asked}\r\n".encode())
+        status = (101 if place else 200) if name in OURS else 403
         assert line.recv(12) == f"HTTP/1.1 {status}".encode()
 
 

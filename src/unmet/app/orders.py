@@ -185,7 +185,7 @@ def _columns(source: Source) -> Asked:
     first, doubt = _guess(key, {}, table)
     st.header("Columns", divider="gray")
     numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
-    days = date_columns(table, table.columns)
+    days, flagged = _kinds(key, table)
     start = first.date if first is not None else days[0] if len(days) == 1 else None
     date = one_column("Date", f"{key}-plan-date", table.columns, start)
     start = None if first is None else first.sales
@@ -200,7 +200,7 @@ def _columns(source: Source) -> Asked:
     series = st.multiselect(
         "Items: columns that tell them apart", others, begin, key=f"{key}-series", placeholder=NONE
     )
-    flags = [name for name in others if holds_flags(table[name])]
+    flags = [name for name in others if name in flagged]
     amounts = [name for name in numeric if name != sales]
     sold_out = one_column("Sold out: yes or no", f"{key}-flag", flags, rest.sold_out)
     above = st.container()
@@ -247,6 +247,13 @@ def _columns(source: Source) -> Asked:
     usual = None if doubt else first  # what the command line would guess
     unit = unit_of(table, date)
     return Asked(labels, usual, unit, future, name, learned, left, coming, coming_name)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _kinds(key: str, _table: polars.DataFrame) -> tuple[list[str], list[str]]:  # noqa: ARG001
+    """Columns of dates and of flags."""
+    flags = [name for name in _table.columns if holds_flags(_table[name])]
+    return date_columns(_table, _table.columns), flags
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

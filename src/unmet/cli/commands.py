@@ -518,10 +518,10 @@ def _serve(port: int, browser: bool = False) -> None:
 
     import unmet.app
 
-    page = Path(str(unmet.app.__file__)).with_name("page.py")
+    server = Path(str(unmet.app.__file__)).with_name("server.py")
     flags = [f"--{name}={value}" for name, value in _options(port, browser).items()]
     # a page elsewhere whose name comes to mean this computer is not served
     told = os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", "").replace(",", " ").split()
     hosts = ["localhost", "127.0.0.1", "::1", *told]
     flags += [f"--server.allowedHosts={host}" for host in hosts]
-    cli.main(["run", str(page), *flags], standalone_mode=False)
+    cli.main(["run", str(server), *flags], standalone_mode=False)
