@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -109,6 +110,9 @@ def run_app(group: typer.Typer, words: list[str]) -> int:
     Codes: 2 something was wrong, 3 the data cannot tell (where that was asked), 4 a plan should be
     made again, 130 stopped, 1 an error of our own.
     """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell: >&-
+            setattr(sys, name, Path(os.devnull).open("r+"))
     remember(words)
     called, rest = _alone(group, words)
     try:

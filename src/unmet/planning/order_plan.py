@@ -704,7 +704,7 @@ class OrderPlan(BaseEstimator):
         rising = np.sort(np.stack(found), axis=0)[np.argsort(np.argsort(asked))]
         columns = {self.schema_.date: pl.Series(panel.date(day)).cast(pl.Date)}
         for level, values in zip(asked, rising, strict=True):
-            columns[f"demand_q{level:g}"] = pl.Series(np.round(values, 4))
+            columns[f"demand_q{level:g}"] = pl.Series(panel.rounded(values))
         return like_table(self._keyed(pl.DataFrame(columns), series), self._kind)
 
     def demand(self) -> Any:
@@ -748,7 +748,7 @@ class OrderPlan(BaseEstimator):
             {
                 self.schema_.date: pl.Series(panel.date(day)).cast(pl.Date),
                 **{
-                    name: pl.Series(np.round(each, 4)).fill_nan(None)
+                    name: pl.Series(panel.rounded(each)).fill_nan(None)
                     for name, each in columns.items()
                 },
                 "why": why,
@@ -806,7 +806,7 @@ class OrderPlan(BaseEstimator):
         check_is_fitted(self, "replenishment_")
         found = order_up_to(self._paths(), self.rules_, seed=self.random_state)
         columns = {
-            name: pl.Series(name, np.round(values, 4)).fill_nan(None)
+            name: pl.Series(name, self.panel_.rounded(values)).fill_nan(None)
             for name, values in found.columns().items()
         }
         return like_table(self._keyed(pl.DataFrame(columns)), self._kind)
@@ -828,10 +828,10 @@ class OrderPlan(BaseEstimator):
         frame = pl.DataFrame(
             {
                 self.schema_.date: pl.Series(np.tile(dates, n_series)).cast(pl.Date),
-                "expected_demand": np.round(self.expected_.ravel(), 2),
-                "low": np.round(found.low.ravel(), 2),
-                "middle": np.round(found.middle.ravel(), 2),
-                "high": np.round(found.high.ravel(), 2),
+                "expected_demand": panel.rounded(self.expected_.ravel(), 2),
+                "low": panel.rounded(found.low.ravel(), 2),
+                "middle": panel.rounded(found.middle.ravel(), 2),
+                "high": panel.rounded(found.high.ravel(), 2),
                 "chance_of_running_out": np.round(found.empty.ravel(), 3),
             }
         )
@@ -891,7 +891,7 @@ class OrderPlan(BaseEstimator):
             # of what is expected, usual sales are those without what is hidden
             share = found["usual_sales"].to_numpy() / np.maximum(sum(apart.values()), 1e-300)
             apart = {name: share * values for name, values in apart.items()}
-            columns = [pl.Series(name, np.round(values, 4)) for name, values in apart.items()]
+            columns = [pl.Series(name, self.panel_.rounded(values)) for name, values in apart.items()]
             found = pl.DataFrame([*found.select(names), *columns, *found.drop(names)])
         return like_table(found, self._kind)
 
@@ -1225,17 +1225,17 @@ class OrderPlan(BaseEstimator):
                 "(period='week').",
             )
         outside = (order > panel.largest[series]) & (seen[series] > 0)
-        usual, hidden = np.round(usual, 2), np.round(hidden, 2)
+        usual, hidden = panel.rounded(usual, 2), panel.rounded(hidden, 2)
         whole_units = bool((order == np.round(order)).all())
         # parts of one table have columns of one kind, whatever is in them
         units = pl.Int64 if whole_units and not self._is_part else pl.Float64
         made = pl.DataFrame(
             {
                 self.schema_.date: pl.Series(panel.date(day)).cast(pl.Date),
-                "order": pl.Series(np.round(order, 4)).cast(units),
+                "order": pl.Series(panel.rounded(order)).cast(units),
                 "usual_sales": usual,
                 "hidden_demand": hidden,
-                "safety": np.round(order - usual - hidden, 4),
+                "safety": panel.rounded(order - usual - hidden),
                 "based_on": based_on[series],
                 "outside_data": pl.Series(np.where(outside, "above the largest sales", "")),
             }
@@ -1243,7 +1243,7 @@ class OrderPlan(BaseEstimator):
         if ends:
             low, high = np.minimum(np.maximum(ends[0], 0.0), order), np.maximum(ends[1], order)
             made = made.with_columns(
-                pl.Series(each, np.round(values, 0 if whole_units else 4)).cast(units)
+                pl.Series(each, np.round(values) if whole_units else panel.rounded(values)).cast(units)
                 for each, values in (("low", low), ("high", high))
             )
         self._orders = self._keyed(made, series)

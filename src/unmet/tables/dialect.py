@@ -217,7 +217,7 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
 
 
 def distinct_names(
-    file: Path, header: Sequence[str], above: Sequence[str] = ()
+    file: Path | str, header: Sequence[str], above: Sequence[str] = ()
 ) -> tuple[list[str], list[str]]:
     """Names of columns of which no two are the same, and notes; too many columns are refused.
 

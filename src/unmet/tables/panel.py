@@ -41,6 +41,8 @@ ENDED = {"day": 28, "business day": 28, "week": 28, "month": 12, "quarter": 6, "
 MAX_TIMES = 10.0
 """The largest sales of the past are not exceeded by more in what is expected of a period: whatever
 model says more is wrong."""
+MAX_SALES = 1e15
+"""Sales of a period: whole numbers are exact below it, and sums of squares finite."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,13 @@ class Panel:
         """Whether the past is long enough to tell seasons."""
         return self.n_days * LENGTH[self.period] > 400
 
+    def rounded(self, values: Array, decimals: int = 4) -> Array:
+        """Round amounts; to more decimals where usual sales of a series are below 1."""
+        sold = self.observed > 0
+        usual = np.sum(self.observed, axis=1, where=sold) / np.maximum(sold.sum(axis=1), 1)
+        least = np.min(usual, initial=1.0, where=usual > 0)
+        return np.round(values, decimals + int(np.ceil(-np.log10(least))))
+
     def is_open(self, series: Places, day: Places) -> NDArray[np.bool_]:
         """Whether series can be sold on days, those to come included."""
         open_days = self.open_weekdays[day % self.open_weekdays.size]
@@ -331,8 +340,6 @@ def read_panel_and_facts(
             "add them up (duplicates='sum'), or name the columns that tell them apart (series=)."
         )
     sales = numbers(table, schema.sales, "sales")
-    if np.isinf(sales).any():
-        raise InvalidInput(f"sales must be finite, got inf in column {schema.sales!r}.")
     negative = int((sales < 0).sum())
     if negative:
         notes.append(f"{count_rows(negative)} with sales below 0 count as 0.")
@@ -362,6 +369,12 @@ def read_panel_and_facts(
         events[schema.sales] = _events(observed) if like is None else like.events[schema.sales]
         observed = _without_mistyped(observed, schema.sales, start, keys, notes, events, like)
         told = None if told is None else np.where(np.isnan(observed), np.nan, told)
+    most = np.nanmax(observed)
+    if most > MAX_SALES:
+        raise InvalidInput(
+            f"sales must be at most {MAX_SALES:g}, got {most:g} in column {schema.sales!r}: give "
+            "them in a larger unit."
+        )
     cells = np.zeros((3, 0), dtype=np.intp)
     if later is not None:
         cells = _coming_cells(later, schema, keys, period_place(first, period, later[schema.date]))
