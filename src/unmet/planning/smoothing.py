@@ -80,7 +80,8 @@ def _states(history: History, block: slice, wanted: NDArray[np.intp], steps: int
         at = np.searchsorted(wanted, known)
         if at < wanted.size and wanted[at] == known:
             error = squares / np.maximum(count, 1e-9)
-            least = np.maximum(error.min(axis=1, keepdims=True), 1e-12)
+            low, high = (of(error, axis=1, keepdims=True) for of in (np.min, np.max))
+            least = np.maximum(low, 1e-12 * high + 1e-300)
             share = np.exp(-0.5 * count * (error / least - 1.0))
             share = level * share / share.sum(axis=1, keepdims=True)
             found[:, at] = np.einsum("sk,csk->sc", share, factor)

@@ -294,7 +294,9 @@ def _melted(rows: pl.DataFrame, notes: list[str]) -> tuple[pl.DataFrame, dict[st
         pl.col(name).cast(pl.String) for name in index if made[name].dtype.is_numeric()
     )
     shown = list(by_measure[first])
-    unit = find_period(made[date], date).split()[-1]
+    unit = "period"
+    with suppress(InvalidInput):  # dates may be far from all others
+        unit = find_period(made[date], date).split()[-1]
     if form == "numbered" and not years:
         notes.append(
             f"The columns of {unit}s have no year: the first is dated {made[date].min()!s}."
