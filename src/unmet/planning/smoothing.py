@@ -89,6 +89,8 @@ def _states(history: History, block: slice, wanted: NDArray[np.intp], steps: int
             break
         came = demand[:, [known]].astype(np.float64)
         there = ~np.isnan(came)
+        if known == 0:  # nobody has seen anything before, so that there are no units
+            level = np.where(there, came, level)
         of_all = float(profile[known, known % cycle])
         own = factor[known % cycle]
         before = [*before[1:], level]

@@ -229,7 +229,8 @@ def _are_items(rows: pl.DataFrame, free: list[str], amounts: list[str]) -> bool:
 
 def _items_as_rows(rows: pl.DataFrame, items: list[str]) -> pl.DataFrame:
     index = [name for name in rows.columns if name not in items]
-    return rows.unpivot(items, index=index, variable_name="item", value_name="sales")
+    long = rows.unpivot(items, index=index, variable_name="item", value_name="sales")
+    return long.filter(pl.col("sales").is_not_null())
 
 
 def _has_lines(rows: pl.DataFrame, free: list[str], date: str, form: str | None) -> bool:
@@ -350,7 +351,7 @@ def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date
         return found, ""
     # R puts an X before numbers; _ and . between digits stand for other signs
     bare = [
-        re.sub(r"(?<=\d)_(?=\d)", "-", re.sub(r"^X(?=\d)|[ T]00:00:00$", "", name))
+        re.sub(r"(?<=\d)_(?=\d)", "-", re.sub(r"^X(?=\d)|[ T]00:00(:00)?Z?$", "", name))
         for name in names
     ]
     measures, parts = zip(*map(_split, bare), strict=True)

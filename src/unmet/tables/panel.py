@@ -440,7 +440,7 @@ def read_panel_and_facts(
 
 def refuse_absurd(
     panel: Panel, series: Places, expected: Array, advice: str, like: PanelFacts | None = None
-) -> None:
+) -> Array:
     """Refuse what sales of the past cannot explain, whichever model expects it.
 
     Parameters
@@ -452,6 +452,11 @@ def refuse_absurd(
         What to do about it, the end of a sentence.
     like : PanelFacts, optional
         Of a panel that these are further series of.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The largest sales that each was compared with.
 
     Raises
     ------
@@ -472,7 +477,7 @@ def refuse_absurd(
     largest = np.where(short, np.maximum(own, alike[group]), own)
     wrong = ~(expected <= MAX_TIMES * largest[series])
     if not wrong.any():
-        return
+        return largest[series]
     place = int(np.argmax(np.where(wrong, expected / largest[series], -1.0)))
     who = int(series[place])
     of = " or similar ones" if short[who] else ""
@@ -614,14 +619,16 @@ def _without_mistyped(
     mean = positive.sum(axis=1) / np.maximum(count, 1)
     highest = positive.max(axis=1, initial=0.0)
     two_scales: list[Array] = []
-    for row in np.flatnonzero((highest >= 50.0) & (count >= 3)):
-        rising = np.maximum(np.sort(positive[row]), 5.0)
+    usual = np.median(positive[positive > 0]) if positive.any() else 1.0
+    few_units = 5.0 * min(1.0, float(usual))  # below, numbers differ by chance
+    for row in np.flatnonzero((highest >= 10 * few_units) & (count >= 3)):
+        rising = np.maximum(np.sort(positive[row]), few_units)
         if (rising[1:] < 10 * rising[:-1]).all():  # most series
             continue
         there = np.flatnonzero(positive[row])
         falling = there[np.argsort(-positive[row, there], kind="stable")]
         long = there.size >= 10
-        floor = 5.0
+        floor = few_units
         if not long:
             others = events[name][-1] if like else np.delete(highest, row).max(initial=0.0)
             floor = others or np.inf

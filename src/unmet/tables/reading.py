@@ -310,8 +310,7 @@ def _read_excel(
         )  # fmt: skip
         notes += above_header(header if header > filled[0] else 0, file.name)
         table.columns = names
-        empty = [name for name in names if name[:1] in ("", "(") and table[name].is_null().all()]
-        table, said = without_noise(table.drop(empty))
+        table, said = without_noise(table)
         return table.with_columns(_whole_days(table)), notes + said
 
     table, notes = read(chosen)
