@@ -5,11 +5,12 @@ usual dialects, as Excel, Parquet or a frame of pandas. Mishaps of real tables a
 mistyped cells, totals, gaps, repeated rows, titles, several forms of dates, odd names of items.
 
 **The rule** knows only the demand that the table was made from. No order of a series and period is
-below 0 or above three times the largest demand of that series, plus one unit: six times where the
-table has fewer than 28 periods, and of any series where the series has fewer than ten rows. Orders of all series together are at most five times mean
-demand, eight times in such a short table; and at least a fifth of it where nothing was sold on less than half of the periods, at the
-usual level of service. Every series that is still sold has orders, and no other one: no total, no
-item that ended. What is written of past demand is finite and not below what was sold.
+below 0 or above three times the largest demand of that series, plus one unit; six times where the
+table has fewer than 28 periods, and of any series where the series has fewer than ten rows. Orders
+of all series together are at most five times mean demand, eight times in such a short table; and at
+least a fifth of it, where something is sold in most periods. Every series that is still sold has
+orders, and no other one: no total, no item that ended. What is written of past demand is finite,
+and not below what was sold.
 
 =========  =========================================================================================
 planned    finite orders that the rule allows
@@ -328,7 +329,7 @@ class SalesCase:
             return path, truth
         if self.file == "parquet":
             frame.columns = frame.columns.map(str)
-            for name in frame.columns[frame.dtypes == object]:
+            for name in frame.select_dtypes("object"):
                 kinds = frame[name].dropna().map(type).unique()
                 frame[name] = frame[name].astype(str) if len(kinds) > 1 else frame[name]
             as_list = {
@@ -359,7 +360,7 @@ class SalesCase:
     def _as_text(self, frame: pd.DataFrame) -> bytes:
         rng = np.random.default_rng([37, self.seed])
         comma, has = "comma" in self.text, self.mishaps.__contains__
-        item, date, sales = HEADS[self.head]
+        sales = HEADS[self.head][2]
 
         def cell(name: str, value: Any) -> str:
             if value is None or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):

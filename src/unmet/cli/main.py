@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -112,7 +111,7 @@ def run_app(group: typer.Typer, words: list[str]) -> int:
     """
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the shell: >&-
-            setattr(sys, name, Path(os.devnull).open("r+"))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "w+"))
     remember(words)
     called, rest = _alone(group, words)
     try:

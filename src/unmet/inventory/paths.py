@@ -238,7 +238,10 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
     if mean.size > _MAX_LIKELIHOODS:
         some = np.random.default_rng(0).choice(mean.size, _MAX_LIKELIHOODS, replace=False)
         mean, came = mean[some], came[some]
-    unit = 1.0 if counted else max(float(np.mean(mean)), 1e-300)
+    unit = max(float(np.mean(mean)), 1e-300)
+    if counted:  # in packs, where all sales are multiples of one
+        whole = (came == np.round(came)).all()
+        unit = float(max(np.gcd.reduce(came.astype(np.int64)), 1)) if whole else 1.0
     mean, came = mean / unit, came / unit
     other = _OTHER_KIND / (5.0 * mean + (1.0 if counted else 0.0))
     positive = np.maximum(came, 1e-3 * mean)  # nothing sold has no density of its own

@@ -54,7 +54,9 @@ def smoothed(history: History, series: Places, day: Places, gap: Places) -> Arra
             cycle = day[rows] % history.cycle
             found[rows] = table[series[rows] - start, place[rows], cycle]
             found[rows] *= _of_all(history)[state[rows], cycle]
-    return found
+    # a level without a trend is not above all that was seen
+    most = np.fmax.accumulate(np.insert(history.demand, 0, np.nan, axis=1), axis=1)
+    return np.minimum(found, np.fmax(most[series, state], history.similar[series, state]))
 
 
 def _of_all(history: History) -> Array:
