@@ -1205,10 +1205,8 @@ class OrderPlan(BaseEstimator):
         decided = self._quantile(series, day, level)
         simple = self.choice_.model == "seasonal"
         most = self._most(series, decided, "" if simple else "take model='seasonal'")
-        expected, decided = (
-            np.minimum(self._of_rows(series, day)[0], most),
-            np.minimum(decided, most),
-        )
+        expected = np.minimum(self._of_rows(series, day)[0], most)
+        decided = np.minimum(decided, most)
         usual, ends = expected * self._sold_share[series], list[Array]()
         hidden = expected - usual
         if panel.hidden is None:

@@ -56,7 +56,8 @@ def smoothed(history: History, series: Places, day: Places, gap: Places) -> Arra
             found[rows] *= _of_all(history)[state[rows], cycle]
     # a level without a trend is not above all that was seen
     most = np.fmax.accumulate(np.insert(history.demand, 0, np.nan, axis=1), axis=1)
-    return np.minimum(found, np.fmax(most[series, state], history.similar[series, state]))
+    most = np.fmax(most[series, state], history.similar[series, state])
+    return np.asarray(np.minimum(found, most))
 
 
 def _of_all(history: History) -> Array:

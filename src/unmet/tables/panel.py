@@ -369,10 +369,10 @@ def read_panel_and_facts(
         events[schema.sales] = _events(observed) if like is None else like.events[schema.sales]
         observed = _without_mistyped(observed, schema.sales, start, keys, notes, events, like)
         told = None if told is None else np.where(np.isnan(observed), np.nan, told)
-    most = np.nanmax(observed)
-    if most > MAX_SALES:
+    highest = float(np.nanmax(observed))
+    if highest > MAX_SALES:
         raise InvalidInput(
-            f"sales must be at most {MAX_SALES:g}, got {most:g} in column {schema.sales!r}: give "
+            f"sales must be at most {MAX_SALES:g}, got {highest:g} in column {schema.sales!r}: give "
             "them in a larger unit."
         )
     cells = np.zeros((3, 0), dtype=np.intp)
@@ -477,7 +477,7 @@ def refuse_absurd(
     largest = np.where(short, np.maximum(own, alike[group]), own)
     wrong = ~(expected <= MAX_TIMES * largest[series])
     if not wrong.any():
-        return largest[series]
+        return np.asarray(largest[series])
     place = int(np.argmax(np.where(wrong, expected / largest[series], -1.0)))
     who = int(series[place])
     of = " or similar ones" if short[who] else ""
