@@ -372,8 +372,8 @@ def read_panel_and_facts(
     highest = float(np.nanmax(observed))
     if highest > MAX_SALES:
         raise InvalidInput(
-            f"sales must be at most {MAX_SALES:g}, got {highest:g} in column {schema.sales!r}: give "
-            "them in a larger unit."
+            f"sales must be at most {MAX_SALES:g}, got {highest:g} in column {schema.sales!r}: "
+            "give them in a larger unit."
         )
     cells = np.zeros((3, 0), dtype=np.intp)
     if later is not None:
