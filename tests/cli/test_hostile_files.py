@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -204,3 +205,44 @@ def test_text_is_no_formula_in_a_spreadsheet(tmp_path):
     assert sheets
     assert all(b"<f>" not in sheet for sheet in sheets)
     assert read_table(tmp_path / "a.xlsx", text=["item"])["item"].to_list()[0] == "=1+1"
+
+
+# --- Standard streams that the shell has closed.
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes streams as a shell does")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(tmp_path, closed):
+    table(60).drop("price").write_csv(tmp_path / "sales.csv")
+    command = f"{shlex.quote(sys.executable)} -m unmet"
+    for words, code in (("plan sales.csv --model seasonal", 0), ("plan lost.csv", 2)):
+        found = subprocess.run(
+            ["/bin/sh", "-c", f"{command} {words} {closed}"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert found.returncode == code, found.stderr
+        assert "error of our own" not in found.stderr
+    assert read_table(tmp_path / "orders.csv").height == 7
+
+
+# --- Names that programs would run.
+
+
+def test_names_with_markup_stay_text_in_all_that_is_written(tmp_path):
+    names = ["<script>alert(1)</script>", "=1+1", "\\textbf{x}", "007"]
+    rows = pl.concat(table(30).with_columns(item=pl.lit(name)) for name in names)
+    rows.drop("price").write_csv(tmp_path / "sales.csv")
+    for end in ("csv", "xlsx"):
+        words = ["plan", str(tmp_path / "sales.csv"), "--model", "seasonal", "-o"]
+        words += [str(tmp_path / f"orders.{end}"), "--report", str(tmp_path / "report.html")]
+        assert run(words) == 0
+        found = read_table(tmp_path / f"orders.{end}", text=["item"])
+        assert set(found["item"]) == {*names}
+    assert "'=1+1" in (tmp_path / "orders.csv").read_text()
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<script>alert(1)" not in page
+    assert "alert(1)" in page

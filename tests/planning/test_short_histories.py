@@ -166,3 +166,30 @@ def test_models_are_compared_where_the_horizon_is_a_large_part_of_the_past(n_day
     forecast = DemandForecast(28).fit(Panel(sales, None, FIRST, "day"))
     assert forecast.choice_.model == model
     assert (forecast._held_out is not None) == (model == "blend")
+
+
+def test_orders_do_not_depend_on_the_unit():
+    rows = sales_panel([9, 20], 40).with_columns(pl.col("sales") + 0.25)
+    usual = OrderPlan(model="linear").fit(rows).orders()["order"]
+    for unit in (1e-9, 1e-6, 1e-3):
+        small = rows.with_columns(pl.col("sales") * unit)
+        orders = OrderPlan(model="linear").fit(small).orders()["order"] / unit
+        np.testing.assert_allclose(orders, usual, rtol=1e-2)
+
+
+def test_packs_are_ordered_as_units_are():
+    rows = sales_panel([3], 70)
+    usual = OrderPlan(model="seasonal").fit(rows).orders()["order"].sum()
+    packs = rows.with_columns(pl.col("sales") * 1_000_000)
+    orders = OrderPlan(model="seasonal").fit(packs).orders()["order"].sum()
+    assert orders == pytest.approx(1e6 * usual, rel=0.25)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("model", ["smoothing", "linear", "auto"])
+def test_orders_of_what_hardly_sells_stay_near_what_was_sold(model, seed):
+    rows = sales_panel([8, 30, 3], 60)
+    kept = np.random.default_rng(seed).random(rows.height) < 0.05
+    rows = rows.with_columns(pl.Series("sales", np.where(kept, rows["sales"], 0)))
+    orders = OrderPlan(model=model).fit(rows).orders()
+    assert orders["order"].max() <= 3 * rows["sales"].max() + 1

@@ -26,11 +26,8 @@ def test_one_step_is_that_of_statsmodels(monkeypatch):
     monkeypatch.setattr(smoothing, "ALPHAS", (0.5,))
     demand = np.random.default_rng(0).gamma(5, 4, (3, 60))
     found = ask(demand, 1, 60, "week")
-    start = History(Panel(demand, None, FIRST, "week")).similar[:, 0]
-    for own, level, expected in zip(demand, start, found, strict=True):
-        model = models.SimpleExpSmoothing(
-            own, initialization_method="known", initial_level=float(level)
-        )
+    for own, expected in zip(demand, found, strict=True):
+        model = models.SimpleExpSmoothing(own, initialization_method="known", initial_level=own[0])
         fitted = model.fit(smoothing_level=0.5, optimized=False).fittedvalues[1:]
         np.testing.assert_allclose(expected, fitted, rtol=1e-5)
 
@@ -67,3 +64,17 @@ def test_blocks_of_series_make_no_difference(monkeypatch):
     whole = ask(demand, 40, 50)
     monkeypatch.setattr(smoothing, "_BLOCK", 4)
     np.testing.assert_array_equal(whole, ask(demand, 40, 50))
+
+
+def test_the_first_day_gives_the_unit():
+    """Nobody has seen anything before: the weekday of the first day is as large as the others."""
+    for unit in (1e-6, 1.0, 1e6):
+        demand = unit * np.array([[30.0, 20.0, 40.0, 30.0]])
+        found = ask(np.tile(demand, (1, 3)), 10, 12)
+        assert (found < 1.5 * demand.max()).all()
+
+
+def test_nothing_is_expected_above_all_that_was_seen():
+    demand = np.zeros((1, 42))
+    demand[0, 36] = 54.0
+    assert ask(demand, 37, 42).max() <= 54.0

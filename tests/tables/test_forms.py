@@ -203,3 +203,83 @@ def test_words_in_a_column_that_the_user_names_count_as_missing():
     table, notes, _ = as_long(pl.DataFrame({"day": days, "zzz": many}), Schema(sales="zzz"))
     assert table["zzz"].to_list() == many
     assert notes == []
+
+
+def days_of(items, n_days=60, first=datetime.date(2024, 1, 1), back=()):
+    """Rows of items; those of `back` are so many days older."""
+    rows = [
+        (item, first + datetime.timedelta(day - dict(back).get(item, 0)), 3 + (day * place) % 5)
+        for place, item in enumerate(items)
+        for day in range(n_days)
+    ]
+    return pl.DataFrame(rows, schema=["item", "date", "sales"], orient="row")
+
+
+@pytest.mark.parametrize("days", [2000, 600])
+@pytest.mark.parametrize("old", [["bun"], ["bun", "jam"]])
+def test_items_of_years_ago_are_left_out(days, old):
+    rows = days_of(["tea", "bun", "jam", "pie"], back=[(item, days) for item in old])
+    found = read_sales(rows)
+    assert set(found.table["item"]) == {"tea", "bun", "jam", "pie"} - {*old}
+    assert any("days from all others, and left out" in note for note in found.notes)
+    orders = OrderPlan(model="seasonal").fit(rows).orders()
+    assert set(orders["item"]) == set(found.table["item"])
+
+
+def test_a_long_past_of_one_item_does_not_count_more_than_the_others():
+    old = days_of(["bun"], n_days=700, first=datetime.date(2015, 1, 1))
+    found = read_sales(pl.concat([old, days_of(["tea", "jam"])]))
+    assert set(found.table["item"]) == {"tea", "jam"}
+
+
+def test_a_date_in_the_future_of_a_long_table_is_left_out():
+    rows = days_of(["tea", "jam"])
+    stray = rows.head(1).with_columns(date=datetime.date(2204, 5, 17))
+    for each in (rows, rows.pivot("date", index="item", values="sales").rename(str)):
+        assert read_sales(each).table["date"].max() == datetime.date(2024, 2, 29)
+    assert read_sales(pl.concat([rows, stray])).table["date"].max() == datetime.date(2024, 2, 29)
+    wide = pl.concat([rows, stray]).pivot("date", index="item", values="sales").rename(str)
+    assert read_sales(wide).table["date"].max() == datetime.date(2024, 2, 29)
+
+
+@pytest.mark.parametrize("end", ["T00:00:00Z", " 00:00", " 00:00:00"])
+def test_columns_of_moments_are_days(end):
+    wide = days_of(["tea", "jam"], 20).pivot("date", index="item", values="sales")
+    wide.columns = ["item", *(f"{name}{end}" for name in wide.columns[1:])]
+    assert read_sales(wide).table.height == 40
+
+
+def test_an_item_without_a_number_left_has_no_orders():
+    rows = days_of(["tea", "bun", "jam"], back=[("bun", 2000)])
+    wide = rows.pivot("item", index="date", values="sales")
+    assert set(read_sales(wide).table["item"]) == {"tea", "jam"}
+
+
+def test_numbers_of_items_stand_below_a_title(tmp_path):
+    lines = ["Sales of all shops", "", "day,1001,1002,1003"]
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(day) for day in range(30)]
+    lines += [f"{day},{7 * day.day % 11},{day.day % 7},{day.day % 5}" for day in days]
+    (tmp_path / "sales.csv").write_text("\n".join(lines))
+    found = read_sales(read_file(tmp_path / "sales.csv").table)
+    assert set(found.table["item"]) == {"1001", "1002", "1003"}
+
+
+def test_a_comma_in_every_cell_is_decimal_where_semicolons_part_them(tmp_path):
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(day) for day in range(30)]
+    lines = [";".join(["item", *(f"{day:%A, %d %B %Y}" for day in days)])]
+    lines += [";".join([item, *(f"{day.day},{place}5" for day in days)]) for place, item in
+              enumerate(["tea", "jam"])]  # fmt: skip
+    (tmp_path / "sales.csv").write_text("\n".join(lines))
+    found = read_sales(read_file(tmp_path / "sales.csv").table)
+    assert found.table.height == 60
+    assert found.table["sales"].max() == 30.15
+
+
+def test_a_total_is_left_out_beside_empty_columns(tmp_path):
+    lines = ["day,tea,,"]
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(day) for day in range(30)]
+    lines += [f"{day}T00:00:00Z,{7 * day.day % 11},," for day in days]
+    (tmp_path / "sales.csv").write_text("\n".join([*lines, "Total,465,,", ",,,"]))
+    found = read_sales(read_file(tmp_path / "sales.csv").table)
+    assert found.table.height == 30
+    assert found.table.columns == ["day", "tea"]

@@ -194,3 +194,34 @@ def test_stock_of_0_with_sales_was_not_kept():
     table = pl.DataFrame({"date": days, "sales": [5, 5, 5, 0], "stock": [0, 5, 7, 0]})
     panel, _ = read_panel(table, Schema("date", (), "sales", stock="stock", known_future=()))
     np.testing.assert_array_equal(panel.hidden[0], [np.nan, 1, 0, 1])
+
+
+def test_sales_that_nobody_has_are_refused():
+    for size in (1e18, 1e30, 1e74, 1e300):
+        rows = table().with_columns(pl.col("sales") * size)
+        with pytest.raises(InvalidInput, match=r"^sales must be at most 1e\+15, got .*'sales'"):
+            read(rows)
+
+
+def test_a_mistyped_cell_is_found_in_any_unit():
+    for unit in (1e-6, 1.0, 1e6):
+        rows = table().with_columns(pl.col("sales") * unit)
+        rows = rows.with_columns(pl.Series("sales", [1e6 * unit, *rows["sales"][1:]]))
+        panel, notes = read(rows)
+        assert np.isnan(panel.observed[0, 0])
+        assert np.isnan(panel.observed).sum() == 1
+        assert "counts as unknown" in notes[0]
+
+
+def test_amounts_are_rounded_by_their_unit():
+    panel, _ = read(table())
+    assert panel.rounded(np.array([1 / 3]))[0] == 0.3333
+    small, _ = read(table().with_columns(pl.col("sales") * 1e-6))
+    assert small.rounded(np.array([1e-6 / 3]))[0] == pytest.approx(1e-6 / 3, rel=1e-3)
+
+
+def test_a_column_of_one_value_closes_no_day():
+    rows = table(items=("tea",)).with_columns(sales=pl.lit(0.0), shelf=pl.lit("a"))
+    schema = Schema(date="date", series=("item",), sales="sales", known_future=("shelf",))
+    panel, _ = read_panel(rows, schema)
+    assert (panel.observed == 0).all()

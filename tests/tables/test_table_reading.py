@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InvalidInput
-from unmet.planning import read_table
+from unmet.planning import OrderPlan, read_table
 from unmet.tables.dialect import MISSING, with_types
 from unmet.tables.reading import SUFFIXES
 
@@ -165,3 +165,56 @@ def test_types_agree_with_python(cells):
         assert found.dtype == pl.Boolean
     elif not (words & {"inf", "nan"}):
         assert found.to_list() == cells
+
+
+class TestTablesOfPandas:
+    """Columns have any names, and dates may be in the index."""
+
+    def rows(self):
+        pd = pytest.importorskip("pandas")
+        days = pd.date_range("2024-01-01", periods=30)
+        return pd.DataFrame(
+            {
+                "item": ["tea"] * 30 + ["jam"] * 30,
+                "date": [*days, *days],
+                "sales": [place % 7 + 3 for place in range(60)],
+            }
+        )
+
+    def check(self, table, items=("jam", "tea")):
+        plan = OrderPlan(model="seasonal").fit(table)
+        key = plan.schema_.series[0]
+        assert sorted(set(plan.orders()[key])) == [*items]
+        assert type(plan.orders()) is type(table)
+
+    def test_names_may_be_numbers_or_come_again(self):
+        rows = self.rows()
+        self.check(rows.set_axis([0, 1, 2], axis=1))
+        for names in (["item", "date", "sales", "sales"], ["item", "date", "sales", "item"]):
+            self.check(rows.assign(more=rows["sales"]).set_axis(names, axis=1))
+
+    def test_names_may_have_levels(self):
+        import pandas as pd
+
+        rows = self.rows()
+        names = [("key", "item"), ("key", "date"), ("amount", "sales")]
+        self.check(rows.set_axis(pd.MultiIndex.from_tuples(names), axis=1))
+        names = [("table", name) for name in rows]
+        self.check(rows.set_axis(pd.MultiIndex.from_tuples(names), axis=1))
+
+    def test_dates_may_be_the_index(self):
+        import pandas as pd
+
+        rows = self.rows()
+        self.check(rows.set_index("date"))
+        self.check(rows.set_index("date").rename_axis(None))
+        self.check(rows.set_index(["item", "date"]))
+        more = rows.assign(item=rows["item"] + " green")
+        table = pd.concat([rows, more[more["item"] == "tea green"]])
+        wide = table.pivot_table(index="date", columns="item", values=["sales"])
+        self.check(wide, ("jam", "tea", "tea green"))
+
+    def test_dates_may_be_periods_or_have_a_zone(self):
+        rows = self.rows()
+        self.check(rows.assign(date=rows["date"].dt.to_period("D")))
+        self.check(rows.assign(date=rows["date"].dt.tz_localize("Europe/Berlin")))

@@ -109,6 +109,9 @@ def run_app(group: typer.Typer, words: list[str]) -> int:
     Codes: 2 something was wrong, 3 the data cannot tell (where that was asked), 4 a plan should be
     made again, 130 stopped, 1 an error of our own.
     """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell: >&-
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "w+"))
     remember(words)
     called, rest = _alone(group, words)
     try:

@@ -86,7 +86,9 @@ class DemandDistribution:
         >>> round(distribution.quadratic, 2), round(distribution.common, 1)
         (0.04, 0.7)
         """
-        mean = np.maximum(np.asarray(expected, dtype=np.float64), _LEAST_MEAN)
+        mean = np.asarray(expected, dtype=np.float64)
+        usual = np.nan_to_num(mean).sum() / max(mean.size, 1)
+        mean = np.maximum(mean, _LEAST_MEAN * min(1.0, usual or 1.0))
         came = np.asarray(truth, dtype=np.float64)
         if mean.shape != came.shape or mean.ndim != 3:
             raise InvalidInput(
@@ -113,7 +115,7 @@ class DemandDistribution:
 
     def for_series(self, expected: Array, truth: Array) -> DemandDistribution:
         """Give the distribution of other series, by forecasts of them as `fit` takes them."""
-        mean = np.maximum(expected, _LEAST_MEAN)
+        mean = np.maximum(expected, self._least_mean)
         known = ~np.isnan(truth) & ~np.isnan(expected)
         variance = self.linear * mean + self.quadratic * mean**2
         squares = np.where(known, truth - mean, 0.0) ** 2 / variance
@@ -166,11 +168,16 @@ class DemandDistribution:
             special.betainc(size, whole + 1.0, chance),
         )
 
+    @property
+    def _least_mean(self) -> float:
+        """The least mean that is not 0; `linear` has the unit of demand."""
+        return _LEAST_MEAN * (1.0 if self.counted else min(1.0, self.linear or 1.0))
+
     def _moments(
         self, mean: Array, series: NDArray[np.intp], period: NDArray[np.intp]
     ) -> tuple[Array, Array]:
         """Mean and variance of single periods."""
-        expected = np.maximum(mean, _LEAST_MEAN)
+        expected = np.maximum(mean, self._least_mean)
         factor = self.factor[series] * self.growth[np.minimum(period, self.growth.size - 1)]
         return expected, factor * (self.linear * expected + self.quadratic * expected**2)
 
@@ -187,7 +194,7 @@ class DemandDistribution:
         -------
         ndarray of shape (n_series, n_paths, n_periods)
         """
-        expected = np.maximum(np.asarray(mean, dtype=np.float64), _LEAST_MEAN)
+        expected = np.maximum(np.asarray(mean, dtype=np.float64), self._least_mean)
         if expected.ndim != 2 or expected.shape[0] != self.factor.size:
             raise InvalidInput(
                 f"mean must have a row for each of {self.factor.size:,} series and a column for "
@@ -231,7 +238,10 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
     if mean.size > _MAX_LIKELIHOODS:
         some = np.random.default_rng(0).choice(mean.size, _MAX_LIKELIHOODS, replace=False)
         mean, came = mean[some], came[some]
-    unit = 1.0 if counted else max(float(np.mean(mean)), 1e-300)
+    unit = max(float(np.mean(mean)), 1e-300)
+    if counted:  # in packs, where all sales are multiples of one
+        whole = (came == np.round(came)).all()
+        unit = float(max(np.gcd.reduce(came.astype(np.int64)), 1)) if whole else 1.0
     mean, came = mean / unit, came / unit
     other = _OTHER_KIND / (5.0 * mean + (1.0 if counted else 0.0))
     positive = np.maximum(came, 1e-3 * mean)  # nothing sold has no density of its own

@@ -137,7 +137,7 @@ class History:
     def pooled(self) -> PooledHistory:
         """Give what is known of all series together."""
         overall = self._overall[None]
-        little = np.maximum(overall, _LEAST * np.where(overall > 0, overall, 1.0))
+        little = np.maximum(overall, _least(self._overall))
         seasons: tuple[tuple[Array, Array, Array], ...] = ()
         if self.seasons:
             own = [np.vstack([each, np.zeros_like(each[:1])]) for each in self._by_group]
@@ -266,8 +266,7 @@ class History:
         else:
             self._overall, self._alike = self._given.overall, self._given.alike
             self._group_trend = self._given.trend
-        overall = self._overall
-        least = _LEAST * np.where(overall > 0, overall, 1.0)
+        least = _least(self._overall)
         usual = self._alike[self._group]
         longer = _over(self._total, 3 * self.window) + DRAWN * usual
         longer /= _over(self._count, 3 * self.window) + DRAWN
@@ -287,9 +286,9 @@ class History:
     def _pool_levels(self, total: Array, count: Array) -> None:
         """Find what all series, and those of each group, usually sell."""
         overall = _share(total.sum(axis=0), count.sum(axis=0))
-        # a state in which nobody has seen anything has no units
-        overall = np.where(overall > 0, overall, np.where(overall == 0, 0.0, 1.0))
-        least = _LEAST * np.where(overall > 0, overall, 1.0)
+        # in a state in which nobody has seen anything
+        overall = np.where(overall >= 0, overall, _one(overall))
+        least = _least(overall)
         n_groups = int(self._group.max(initial=0)) + 1
         sums = [_by_group(each, self._group, n_groups) for each in (total, count)]
         alike = (sums[0] + DRAWN * overall) / (sums[1] + DRAWN)
@@ -541,6 +540,16 @@ def _between(sums: Array, series: Places, end: Places, days: int) -> Array:
     last = sums.shape[1] - 1
     stop, start = np.clip(end, 0, last), np.clip(end - days, 0, last)
     return np.asarray(sums[series, stop] - sums[series, start])
+
+
+def _one(overall: Array) -> float:
+    """Level of a state in which nothing was sold: 1, or less where the first sales are less."""
+    return float(min([1.0, *overall[overall > 0][:1]]))
+
+
+def _least(overall: Array) -> Array:
+    """Least level of a series in each state."""
+    return _LEAST * np.where(overall > 0, overall, _one(overall))
 
 
 def _share(part: Array, whole: Array) -> Array:

@@ -59,6 +59,9 @@ from unmet.validation import ErrorCollector, Instance, Number, OneOf, WholeNumbe
 
 SERVICE_LEVEL = 0.9
 """What is planned for where no cost is given: demand is met on nine days of ten."""
+MAX_ORDER = 3.0
+"""Orders of a period are at most so many times the largest demand of the series; of a series that
+is short, of similar ones."""
 ORDER_COLUMNS = (
     *("order", "usual_sales", "hidden_demand", "safety", "based_on", "outside_data"),
     *("low", "high"),
@@ -704,7 +707,7 @@ class OrderPlan(BaseEstimator):
         rising = np.sort(np.stack(found), axis=0)[np.argsort(np.argsort(asked))]
         columns = {self.schema_.date: pl.Series(panel.date(day)).cast(pl.Date)}
         for level, values in zip(asked, rising, strict=True):
-            columns[f"demand_q{level:g}"] = pl.Series(np.round(values, 4))
+            columns[f"demand_q{level:g}"] = pl.Series(panel.rounded(values))
         return like_table(self._keyed(pl.DataFrame(columns), series), self._kind)
 
     def demand(self) -> Any:
@@ -748,7 +751,7 @@ class OrderPlan(BaseEstimator):
             {
                 self.schema_.date: pl.Series(panel.date(day)).cast(pl.Date),
                 **{
-                    name: pl.Series(np.round(each, 4)).fill_nan(None)
+                    name: pl.Series(panel.rounded(each)).fill_nan(None)
                     for name, each in columns.items()
                 },
                 "why": why,
@@ -806,7 +809,7 @@ class OrderPlan(BaseEstimator):
         check_is_fitted(self, "replenishment_")
         found = order_up_to(self._paths(), self.rules_, seed=self.random_state)
         columns = {
-            name: pl.Series(name, np.round(values, 4)).fill_nan(None)
+            name: pl.Series(name, self.panel_.rounded(values)).fill_nan(None)
             for name, values in found.columns().items()
         }
         return like_table(self._keyed(pl.DataFrame(columns)), self._kind)
@@ -828,10 +831,10 @@ class OrderPlan(BaseEstimator):
         frame = pl.DataFrame(
             {
                 self.schema_.date: pl.Series(np.tile(dates, n_series)).cast(pl.Date),
-                "expected_demand": np.round(self.expected_.ravel(), 2),
-                "low": np.round(found.low.ravel(), 2),
-                "middle": np.round(found.middle.ravel(), 2),
-                "high": np.round(found.high.ravel(), 2),
+                "expected_demand": panel.rounded(self.expected_.ravel(), 2),
+                "low": panel.rounded(found.low.ravel(), 2),
+                "middle": panel.rounded(found.middle.ravel(), 2),
+                "high": panel.rounded(found.high.ravel(), 2),
                 "chance_of_running_out": np.round(found.empty.ravel(), 3),
             }
         )
@@ -891,7 +894,9 @@ class OrderPlan(BaseEstimator):
             # of what is expected, usual sales are those without what is hidden
             share = found["usual_sales"].to_numpy() / np.maximum(sum(apart.values()), 1e-300)
             apart = {name: share * values for name, values in apart.items()}
-            columns = [pl.Series(name, np.round(values, 4)) for name, values in apart.items()]
+            columns = [
+                pl.Series(name, self.panel_.rounded(values)) for name, values in apart.items()
+            ]
             found = pl.DataFrame([*found.select(names), *columns, *found.drop(names)])
         return like_table(found, self._kind)
 
@@ -1182,12 +1187,26 @@ class OrderPlan(BaseEstimator):
         found = self.distribution_.quantile(*rows, self._sales_level(level, **rate))
         return np.where(rows[0] > 0, found, 0.0)
 
+    def _most(self, series: Places, decided: Array, advice: str = "") -> Array:
+        """Most that may be expected or ordered; what is far beyond is refused (`refuse_absurd`)."""
+        if self._force:
+            return np.full(series.size, np.inf)
+        advice = advice or f"give more {self._unit}"
+        like = self._facts if self._is_part else None
+        largest = refuse_absurd(self.panel_, series, decided, advice, like)
+        if self.demand_ is not None:
+            largest = np.maximum(largest, np.nan_to_num(self.demand_).max(axis=1)[series])
+        return MAX_ORDER * largest
+
     def _decide(self) -> None:
         """Make the table of orders."""
         panel, level = self.panel_, float(self.cost_.level)
         self.targets_ = series, day, _ = self._coming()
-        expected = self._of_rows(series, day)[0]
         decided = self._quantile(series, day, level)
+        simple = self.choice_.model == "seasonal"
+        most = self._most(series, decided, "" if simple else "take model='seasonal'")
+        expected = np.minimum(self._of_rows(series, day)[0], most)
+        decided = np.minimum(decided, most)
         usual, ends = expected * self._sold_share[series], list[Array]()
         hidden = expected - usual
         if panel.hidden is None:
@@ -1196,11 +1215,6 @@ class OrderPlan(BaseEstimator):
         if self.rate_ is not None and self.rate_.low < self.rate_.high:
             rates = [RateRange(each, each) for each in self.rate_]
             ends = [self._quantile(series, day, level, rate=each) for each in rates]
-        if not self._force:
-            simple = self.choice_.model == "seasonal"
-            advice = f"give more {self._unit}" if simple else "take model='seasonal'"
-            like = self._facts if self._is_part else None
-            refuse_absurd(panel, series, decided, advice, like)
         order = self._in_lots(series, day, decided)
         if panel.hidden is None and self.rate_ is None and not self._is_part:
             self.notes_ = (self._assumed(series, day, order), *self.notes_)
@@ -1225,17 +1239,17 @@ class OrderPlan(BaseEstimator):
                 "(period='week').",
             )
         outside = (order > panel.largest[series]) & (seen[series] > 0)
-        usual, hidden = np.round(usual, 2), np.round(hidden, 2)
+        usual, hidden = panel.rounded(usual, 2), panel.rounded(hidden, 2)
         whole_units = bool((order == np.round(order)).all())
         # parts of one table have columns of one kind, whatever is in them
         units = pl.Int64 if whole_units and not self._is_part else pl.Float64
         made = pl.DataFrame(
             {
                 self.schema_.date: pl.Series(panel.date(day)).cast(pl.Date),
-                "order": pl.Series(np.round(order, 4)).cast(units),
+                "order": pl.Series(panel.rounded(order)).cast(units),
                 "usual_sales": usual,
                 "hidden_demand": hidden,
-                "safety": np.round(order - usual - hidden, 4),
+                "safety": panel.rounded(order - usual - hidden),
                 "based_on": based_on[series],
                 "outside_data": pl.Series(np.where(outside, "above the largest sales", "")),
             }
@@ -1243,7 +1257,9 @@ class OrderPlan(BaseEstimator):
         if ends:
             low, high = np.minimum(np.maximum(ends[0], 0.0), order), np.maximum(ends[1], order)
             made = made.with_columns(
-                pl.Series(each, np.round(values, 0 if whole_units else 4)).cast(units)
+                pl.Series(each, np.round(values) if whole_units else panel.rounded(values)).cast(
+                    units
+                )
                 for each, values in (("low", low), ("high", high))
             )
         self._orders = self._keyed(made, series)
@@ -1299,8 +1315,8 @@ class OrderPlan(BaseEstimator):
         )
         covered = (np.arange(ahead) < covers[:, None]) & panel.planned[:, None]
         series, period = np.nonzero(covered)
-        if not self._force:
-            refuse_absurd(panel, series, expected[series, period], f"give more {self._unit}")
+        asked = expected[series, period]
+        expected[series, period] = np.minimum(asked, self._most(series, asked))
         if self._closed.any():
             expected[self._closed] = 0.0
             self._notes_on_table += ("Days on which nothing is ever sold have no demand.",)

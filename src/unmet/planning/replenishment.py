@@ -394,15 +394,15 @@ def order_table(
     loss = {"expected_loss": np.round(rules.rows("shortage", n_series) * short, 2)}
     return pl.DataFrame(
         {
-            "order": pl.Series(found.order).cast(pl.Int64 if whole else pl.Float64).round(4),
+            "order": pl.Series(panel.rounded(found.order)).cast(pl.Int64 if whole else pl.Float64),
             "arrives": pl.Series(panel.date(panel.n_days + lead)).cast(pl.Date),
-            "on_hand": np.round(state.on_hand, 4),
-            "on_order": np.round(state.on_order.sum(axis=1), 4),
-            "expected_demand": np.round((expected * covered).sum(axis=1), 2),
-            "order_up_to": np.round(state.position + found.order, 4),
+            "on_hand": panel.rounded(state.on_hand),
+            "on_order": panel.rounded(state.on_order.sum(axis=1)),
+            "expected_demand": panel.rounded((expected * covered).sum(axis=1), 2),
+            "order_up_to": panel.rounded(state.position + found.order),
             "runs_empty": np.where(empty < 0, np.datetime64("NaT"), dates),
             "chance_of_running_out": np.round(chance, 3),
-            "expected_shortage": np.round(short, 2),
+            "expected_shortage": panel.rounded(short, 2),
             **(loss if money else {}),
         }
     )

@@ -54,7 +54,10 @@ def smoothed(history: History, series: Places, day: Places, gap: Places) -> Arra
             cycle = day[rows] % history.cycle
             found[rows] = table[series[rows] - start, place[rows], cycle]
             found[rows] *= _of_all(history)[state[rows], cycle]
-    return found
+    # a level without a trend is not above all that was seen
+    most = np.fmax.accumulate(np.insert(history.demand, 0, np.nan, axis=1), axis=1)
+    most = np.fmax(most[series, state], history.similar[series, state])
+    return np.asarray(np.minimum(found, most))
 
 
 def _of_all(history: History) -> Array:
@@ -80,7 +83,8 @@ def _states(history: History, block: slice, wanted: NDArray[np.intp], steps: int
         at = np.searchsorted(wanted, known)
         if at < wanted.size and wanted[at] == known:
             error = squares / np.maximum(count, 1e-9)
-            least = np.maximum(error.min(axis=1, keepdims=True), 1e-12)
+            low, high = (of(error, axis=1, keepdims=True) for of in (np.min, np.max))
+            least = np.maximum(low, 1e-12 * high + 1e-300)
             share = np.exp(-0.5 * count * (error / least - 1.0))
             share = level * share / share.sum(axis=1, keepdims=True)
             found[:, at] = np.einsum("sk,csk->sc", share, factor)
@@ -88,6 +92,8 @@ def _states(history: History, block: slice, wanted: NDArray[np.intp], steps: int
             break
         came = demand[:, [known]].astype(np.float64)
         there = ~np.isnan(came)
+        if known == 0:  # nobody has seen anything before, so that there are no units
+            level = np.where(there, came, level)
         of_all = float(profile[known, known % cycle])
         own = factor[known % cycle]
         before = [*before[1:], level]

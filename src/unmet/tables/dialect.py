@@ -160,11 +160,13 @@ def _sniff(file: Path, shown: str, encoding: str) -> tuple[Dialect, list[str], l
         place = find_header(records)
         # without lines that agree, the separator with most names in the first line
         header = records[place or 0]
-        found = (place or 0, -len(header), rank, lines[place or 0], header)
+        last = len(SEPARATORS) if place is not None and not rank else rank  # a comma may be decimal
+        found = (place or 0, -len(header), last, lines[place or 0], header)
         (others if place is None else agreeing).append(found)
     _, _, rank, line, header = min(agreeing or others)
     line_end = "\r\n" if "\r\n" in shown else "\n"
-    return Dialect(encoding, SEPARATORS[rank], ".", line_end, line), *distinct_names(file, header)
+    separator = SEPARATORS[rank % len(SEPARATORS)]
+    return Dialect(encoding, separator, ".", line_end, line), *distinct_names(file, header)
 
 
 def _records(shown: str, separator: str) -> tuple[list[list[str]], list[int]]:
@@ -210,6 +212,8 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
         dated = [cell for cell in record if date.match(cell)]
         periods = len(set(dated)) >= 3 and not any(map(date.match, below[0] if below else ()))
         values = sum(1 for cell in record if value.match(cell))
+        if not value.match(record[0]) and below and all(date.match(row[0]) for row in below):
+            values = 0  # numbers of items, beside a column of dates
         if place and (not below or (values and not (periods and values == len(dated)))):
             continue
         return place
@@ -217,7 +221,7 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
 
 
 def distinct_names(
-    file: Path, header: Sequence[str], above: Sequence[str] = ()
+    file: Path | str, header: Sequence[str], above: Sequence[str] = ()
 ) -> tuple[list[str], list[str]]:
     """Names of columns of which no two are the same, and notes; too many columns are refused.
 
@@ -266,7 +270,7 @@ TOTAL = (
 
 
 def without_noise(cells: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out rows that are no data, and say which.
+    """Leave out rows that are no data, and say which; and columns without a name and a value.
 
     That are empty rows, headers that are repeated, totals in a row that lacks what other rows have
     or stands where dates or numbers should, and notes: rows with one cell, or with few cells of
@@ -284,6 +288,9 @@ def without_noise(cells: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """
     if cells.width < 2 or not cells.height:
         return cells, []
+    cells = cells.drop(
+        each.name for each in cells if each.name[:1] in ("", "(") and each.null_count() == len(each)
+    )
     filled = cells.select(pl.sum_horizontal(pl.all().is_not_null())).to_series()
     words = [name for name, kind in cells.schema.items() if kind == pl.String]
     if not words:
@@ -336,7 +343,7 @@ def without_noise(cells: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 _VALUE = (
     r"(?i)^\W*(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\W+)?\d[\d\s.,:'/\-TWQ%()€$£]*"
     r"(?:(?:jan|feb|m[aä]r|apr|may|mai|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-z]*)?[\d\s.,:'/\-%)€$£]*"
-    r"(?:[ap]m|[A-Z]{3})?$|^(?:jan|feb|m[aä]r|apr|may|mai|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-z]*"
+    r"(?:[ap]m|Z|[A-Z]{3})?$|^(?:jan|feb|m[aä]r|apr|may|mai|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-z]*"
     r"[-. /]*\d[\d ,]*$|^(?:KW|W|Q)[ .]?\d"
 )
 

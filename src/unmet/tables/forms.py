@@ -119,7 +119,7 @@ def read_sales(
     n_rows = rows.height
     dates = read_dates(rows, found.date, found.date_format)
     rows = _without_totals(rows.with_columns(dates.alias(found.date)), found, notes)
-    rows = _without_strays(rows, found.date, notes)
+    rows = _without_strays(rows, found, notes)
     sold = rows[found.sales]
     if sold.dtype.is_numeric() and 10 * (sold > 0).sum() < (sold < 0).sum():
         rows = rows.with_columns(-pl.col(found.sales))
@@ -229,7 +229,8 @@ def _are_items(rows: pl.DataFrame, free: list[str], amounts: list[str]) -> bool:
 
 def _items_as_rows(rows: pl.DataFrame, items: list[str]) -> pl.DataFrame:
     index = [name for name in rows.columns if name not in items]
-    return rows.unpivot(items, index=index, variable_name="item", value_name="sales")
+    long = rows.unpivot(items, index=index, variable_name="item", value_name="sales")
+    return long.filter(pl.col("sales").is_not_null())
 
 
 def _has_lines(rows: pl.DataFrame, free: list[str], date: str, form: str | None) -> bool:
@@ -294,7 +295,9 @@ def _melted(rows: pl.DataFrame, notes: list[str]) -> tuple[pl.DataFrame, dict[st
         pl.col(name).cast(pl.String) for name in index if made[name].dtype.is_numeric()
     )
     shown = list(by_measure[first])
-    unit = find_period(made[date], date).split()[-1]
+    unit = "period"
+    with suppress(InvalidInput):  # dates may be far from all others
+        unit = find_period(made[date], date).split()[-1]
     if form == "numbered" and not years:
         notes.append(
             f"The columns of {unit}s have no year: the first is dated {made[date].min()!s}."
@@ -348,7 +351,7 @@ def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date
         return found, ""
     # R puts an X before numbers; _ and . between digits stand for other signs
     bare = [
-        re.sub(r"(?<=\d)_(?=\d)", "-", re.sub(r"^X(?=\d)|[ T]00:00:00$", "", name))
+        re.sub(r"(?<=\d)_(?=\d)", "-", re.sub(r"^X(?=\d)|[ T]00:00(:00)?Z?$", "", name))
         for name in names
     ]
     measures, parts = zip(*map(_split, bare), strict=True)
@@ -508,19 +511,28 @@ def _without_totals(rows: pl.DataFrame, schema: Schema, notes: list[str]) -> pl.
     return rows
 
 
-def _without_strays(rows: pl.DataFrame, date: str, notes: list[str]) -> pl.DataFrame:
-    """Leave out dates more than two years off: a minority before, or one of twenty rows after."""
-    for share, later in ((0.05, True), (0.5, False)):
-        days = np.sort(rows[date].to_numpy())
-        gap = int(np.flatnonzero(np.diff(days).astype(np.int64) > 730).max(initial=-1)) + 1
-        off = days[gap:] if later else days[:gap]
-        if gap and off.size < share * days.size:
-            rows = rows.filter(~np.isin(rows[date].to_numpy(), off))
-            count = "1 row is" if off.size == 1 else f"{off.size:,} rows are"
+def _without_strays(rows: pl.DataFrame, schema: Schema, notes: list[str]) -> pl.DataFrame:
+    """Leave out rows that a long gap parts from all others: mistyped dates, or what has ended.
+
+    A gap is long above two years, or above half a year and half of all time. Each series counts
+    the same. After the gap less than a twentieth is left out; before it less than four fifths, if
+    three dates or more follow.
+    """
+    for most, later in ((0.05, True), (0.8, False)):
+        dates = rows[schema.date].to_numpy()
+        days = np.unique(dates)
+        apart = np.diff(days).astype(np.int64)
+        long = (apart > 730) | ((apart > 180) & (2 * apart > apart.sum()))
+        gap = int(np.flatnonzero(long).max(initial=-1)) + 1
+        off = (dates >= days[gap]) == later
+        share = rows.select(1.0 / pl.len().over(*schema.series, pl.lit(0))).to_series().to_numpy()
+        if gap and share[off].sum() < most * share.sum() and (later or days.size >= gap + 3):
+            count = "1 row is" if off.sum() == 1 else f"{off.sum():,} rows are"
             notes.append(
-                f"{count} dated {off[0]} to {off[-1]}, more than two years off all others, and "
-                "left out; correct such dates."
+                f"{count} dated {dates[off].min()} to {dates[off].max()}, {apart[gap - 1]:,} days "
+                "from all others, and left out; if such dates are wrong, correct them."
             )
+            rows = rows.filter(~off)
     return rows
 
 

@@ -41,6 +41,8 @@ ENDED = {"day": 28, "business day": 28, "week": 28, "month": 12, "quarter": 6, "
 MAX_TIMES = 10.0
 """The largest sales of the past are not exceeded by more in what is expected of a period: whatever
 model says more is wrong."""
+MAX_SALES = 1e15
+"""Sales of a period: whole numbers are exact below it, and sums of squares finite."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,13 @@ class Panel:
         """Whether the past is long enough to tell seasons."""
         return self.n_days * LENGTH[self.period] > 400
 
+    def rounded(self, values: Array, decimals: int = 4) -> Array:
+        """Round amounts; to more decimals where usual sales of a series are below 1."""
+        sold = self.observed > 0
+        usual = np.sum(self.observed, axis=1, where=sold) / np.maximum(sold.sum(axis=1), 1)
+        least = np.min(usual, initial=1.0, where=usual > 0)
+        return np.round(values, decimals + int(np.ceil(-np.log10(least))))
+
     def is_open(self, series: Places, day: Places) -> NDArray[np.bool_]:
         """Whether series can be sold on days, those to come included."""
         open_days = self.open_weekdays[day % self.open_weekdays.size]
@@ -331,8 +340,6 @@ def read_panel_and_facts(
             "add them up (duplicates='sum'), or name the columns that tell them apart (series=)."
         )
     sales = numbers(table, schema.sales, "sales")
-    if np.isinf(sales).any():
-        raise InvalidInput(f"sales must be finite, got inf in column {schema.sales!r}.")
     negative = int((sales < 0).sum())
     if negative:
         notes.append(f"{count_rows(negative)} with sales below 0 count as 0.")
@@ -362,6 +369,12 @@ def read_panel_and_facts(
         events[schema.sales] = _events(observed) if like is None else like.events[schema.sales]
         observed = _without_mistyped(observed, schema.sales, start, keys, notes, events, like)
         told = None if told is None else np.where(np.isnan(observed), np.nan, told)
+    highest = float(np.nanmax(observed))
+    if highest > MAX_SALES:
+        raise InvalidInput(
+            f"sales must be at most {MAX_SALES:g}, got {highest:g} in column {schema.sales!r}: "
+            "give them in a larger unit."
+        )
     cells = np.zeros((3, 0), dtype=np.intp)
     if later is not None:
         cells = _coming_cells(later, schema, keys, period_place(first, period, later[schema.date]))
@@ -427,7 +440,7 @@ def read_panel_and_facts(
 
 def refuse_absurd(
     panel: Panel, series: Places, expected: Array, advice: str, like: PanelFacts | None = None
-) -> None:
+) -> Array:
     """Refuse what sales of the past cannot explain, whichever model expects it.
 
     Parameters
@@ -439,6 +452,11 @@ def refuse_absurd(
         What to do about it, the end of a sentence.
     like : PanelFacts, optional
         Of a panel that these are further series of.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The largest sales that each was compared with.
 
     Raises
     ------
@@ -459,7 +477,7 @@ def refuse_absurd(
     largest = np.where(short, np.maximum(own, alike[group]), own)
     wrong = ~(expected <= MAX_TIMES * largest[series])
     if not wrong.any():
-        return
+        return np.asarray(largest[series])
     place = int(np.argmax(np.where(wrong, expected / largest[series], -1.0)))
     who = int(series[place])
     of = " or similar ones" if short[who] else ""
@@ -601,14 +619,16 @@ def _without_mistyped(
     mean = positive.sum(axis=1) / np.maximum(count, 1)
     highest = positive.max(axis=1, initial=0.0)
     two_scales: list[Array] = []
-    for row in np.flatnonzero((highest >= 50.0) & (count >= 3)):
-        rising = np.maximum(np.sort(positive[row]), 5.0)
+    usual = np.median(positive[positive > 0]) if positive.any() else 1.0
+    few_units = 5.0 * min(1.0, float(usual))  # below, numbers differ by chance
+    for row in np.flatnonzero((highest >= 10 * few_units) & (count >= 3)):
+        rising = np.maximum(np.sort(positive[row]), few_units)
         if (rising[1:] < 10 * rising[:-1]).all():  # most series
             continue
         there = np.flatnonzero(positive[row])
         falling = there[np.argsort(-positive[row, there], kind="stable")]
         long = there.size >= 10
-        floor = 5.0
+        floor = few_units
         if not long:
             others = events[name][-1] if like else np.delete(highest, row).max(initial=0.0)
             floor = others or np.inf
@@ -720,7 +740,8 @@ def _closed_by_column(
         rows, zeros = np.bincount(value), np.bincount(value, zero)
         others = np.bincount(value, zero & open_rows), np.bincount(value, open_rows)
         part, whole = (each.sum() - each for each in others)
-        never = (zeros == rows) & (rows >= 3) & (((part + 0.5) / (whole + 1.0)) ** rows < 1e-3)
+        never = (zeros == rows) & (rows >= 3) & (whole > 0)
+        never &= ((part + 0.5) / (whole + 1.0)) ** rows < 1e-3
         never = never if learn else np.isin(values, closing[name])
         if not never.any():
             continue

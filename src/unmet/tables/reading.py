@@ -47,6 +47,8 @@ def as_polars(table: Any) -> pl.DataFrame:
     """
     if isinstance(table, pl.DataFrame):
         return table.with_columns(cs.float().fill_nan(None))
+    if hasattr(table, "reset_index"):
+        table = _plain_names(table)
     try:
         frame = nw.from_native(table, eager_only=True)
     except TypeError:
@@ -57,9 +59,25 @@ def as_polars(table: Any) -> pl.DataFrame:
     return pl.DataFrame({str(name): _column(frame[name], name) for name in frame.columns})
 
 
+def _plain_names(table: Any) -> Any:
+    """Give a table of pandas whose columns have names that are text, no two of them the same.
+
+    An index with a name, or of dates, becomes columns. Levels of names are joined, but for those
+    that are the same for all columns that have several.
+    """
+    index = table.index
+    if any(name is not None for name in index.names) or hasattr(index, "year"):
+        table = table if index.names != [None] else table.rename_axis(index="date")
+        table = table.reset_index(allow_duplicates=True)
+    names = [[str(part) for part in np.atleast_1d(each) if part != ""] for each in table.columns]
+    while len({each[0] for each in names if len(each) > 1}) == 1:
+        names = [each[1:] if len(each) > 1 else each for each in names]
+    return table.set_axis(distinct_names("table", list(map(" ".join, names)))[0], axis=1)
+
+
 def kind_of(table: Any) -> str:
     """Name the library that a table is of, such as "pandas"."""
-    return str(nw.from_native(table, eager_only=True).implementation.value)
+    return str(nw.get_native_namespace(table).__name__)
 
 
 def like_table(frame: pl.DataFrame, kind: str) -> Any:
@@ -88,7 +106,10 @@ def _column(column: Any, name: Any) -> Any:
         return pl.Series(column.to_numpy())
     if column.dtype == nw.Boolean and not column.is_null().any():
         return pl.Series(column.to_numpy().astype(bool))
-    kind = getattr(column.to_native(), "dtype", None)
+    native = column.to_native()
+    kind = getattr(native, "dtype", None)
+    if type(kind).__name__ == "PeriodDtype":
+        return pl.Series(native.dt.to_timestamp().to_numpy())
     if type(kind).__name__ == "ArrowDtype" or getattr(kind, "storage", "") == "pyarrow":
         return pl.Series(column.to_arrow())
     entries = [None if is_missing(each) else each for each in column.to_list()]
@@ -289,8 +310,7 @@ def _read_excel(
         )  # fmt: skip
         notes += above_header(header if header > filled[0] else 0, file.name)
         table.columns = names
-        empty = [name for name in names if name[:1] in ("", "(") and table[name].is_null().all()]
-        table, said = without_noise(table.drop(empty))
+        table, said = without_noise(table)
         return table.with_columns(_whole_days(table)), notes + said
 
     table, notes = read(chosen)
