@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -90,7 +91,8 @@ class Trees:
     """Decisions of boosted trees: ``start`` plus the sum of the trees' leaves.
 
     Only text and a number are pickled, so that a saved model holds nothing but what can be read.
-    LightGBM writes 17 digits: what is read back is the same to the last bit.
+    LightGBM writes 17 digits: what is read back is the same to the last bit. What it reads it
+    follows unchecked, so text from a file is checked when it is loaded.
 
     Parameters
     ----------
@@ -101,7 +103,7 @@ class Trees:
     """
 
     def __init__(self, text: str, start: float) -> None:
-        self.text = text
+        self.text = text.partition("end of trees")[0]  # parameters of the training follow
         self.start = start
         self._booster: Any = None
 
@@ -143,15 +145,134 @@ class Trees:
     def _predict(self, features: Features, **how: Any) -> Any:
         """Ask LightGBM; None where there is no tree."""
         lightgbm = load_lightgbm()
-        if self.text and self._booster is None:
+        if not self.text:
+            return None
+        if self._booster is None:
             self._booster = lightgbm.Booster(model_str=self.text)
-        return self._booster.predict(as_lightgbm(features), **how) if self.text else None
+        n_features = self._booster.num_feature()
+        if features.shape[1] != n_features:
+            raise InvalidInput(
+                f"X must have {n_features} features, as the trees have, got {features.shape[1]}."
+            )
+        return self._booster.predict(as_lightgbm(features), **how)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text, "start": self.start}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+
+    def check_state(self) -> None:
+        """Refuse what a file says of trees if it is not so; a pickle is trusted anyway."""
+        if not np.isfinite(np.float64(self.start)):
+            raise InvalidInput("its trees do not start from a number.")
+        if self.text:
+            check_trees(self.text)
+
+
+# Text as LightGBM writes it: keys in this order, with these numbers.
+_NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[-+]\d+)?|inf|nan)"
+_WHOLE, _REAL = (rf"(?:{each}(?: {each})*)?" for each in (r"-?\d+", _NUMBER))
+_HEAD = re.compile(
+    r"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n"
+    r"max_feature_idx=(\d{1,9})\n(?:objective=regression\n)?feature_names=([\w ]+)\n"
+    r"(?:monotone_constraints=[-01 ]+\n)?feature_infos=([-+:.\w\[\] ]+)\ntree_sizes=([\d ]+)\n\n",
+    re.ASCII,
+)
+_SPLITS = {"split_feature": _WHOLE, "split_gain": _REAL, "threshold": _REAL}
+_SPLITS |= dict.fromkeys(("decision_type", "left_child", "right_child"), _WHOLE)
+_LEAVES = {"leaf_value": _REAL, "leaf_weight": _REAL, "leaf_count": _WHOLE}
+_INNER = {"internal_value": _REAL, "internal_weight": _REAL, "internal_count": _WHOLE}
+_CATEGORIES = dict.fromkeys(("cat_boundaries", "cat_threshold"), _WHOLE)
+_TREE = re.compile(
+    r"Tree=\d+\nnum_leaves=(?P<num_leaves>[1-9]\d*)\nnum_cat=(?P<num_cat>\d+)\n{}(?:{})?"
+    r"is_linear=0\nshrinkage={}\n\n\n".format(
+        *(
+            "".join(f"{name}=(?P<{name}>{kind})\n" for name, kind in lines.items())
+            for lines in ({**_SPLITS, **_LEAVES, **_INNER}, _CATEGORIES)
+        ),
+        _NUMBER,
+    ),
+    re.ASCII,
+)
+_DEEPEST = 2000  # splits above a leaf: SHAP values take memory for its square
+
+
+def check_trees(text: str) -> None:
+    """Refuse trees of which LightGBM would read beyond their end, or never come to a leaf.
+
+    Parameters
+    ----------
+    text : str
+        Up to where the trees end.
+    """
+    head, sizes = _HEAD.match(text), list[str]()
+    if head is None:
+        raise InvalidInput("its trees do not begin as LightGBM begins them.")
+    place, n_features = head.end(), int(head[1]) + 1
+    while tree := _TREE.match(text, place):
+        wrong = _wrong_in(tree, n_features)
+        if wrong:
+            raise InvalidInput(f"{wrong} of tree {len(sizes)} is not as LightGBM writes it.")
+        sizes.append(str(tree.end() - place))
+        place = tree.end()
+    if place < len(text):
+        raise InvalidInput(f"tree {len(sizes)} is not as LightGBM writes it.")
+    if head[4].split() != sizes or not len(head[2].split()) == len(head[3].split()) == n_features:
+        raise InvalidInput("its trees or their features are not as many or as long as it says.")
+
+
+def _wrong_in(tree: re.Match[str], n_features: int) -> str | None:
+    """Name what is wrong with a tree; None if nothing is."""
+    line = {name: (text or "").split() for name, text in tree.groupdict().items()}
+    n_leaves, n_categories = int(tree["num_leaves"]), int(tree["num_cat"])
+    n_splits = n_leaves - 1
+    sizes = {**dict.fromkeys((*_SPLITS, *_INNER), n_splits), **dict.fromkeys(_LEAVES, n_leaves)}
+    sizes |= {"leaf_weight": n_leaves if n_splits else 0}
+    sizes |= {"cat_boundaries": n_categories + 1 if n_categories else 0}
+    for name, size in sizes.items():
+        if len(line[name]) != size:
+            return name
+    whole = {
+        name: [int(each) for each in line[name]]
+        for name, kind in {**_SPLITS, **_LEAVES, **_INNER, **_CATEGORIES}.items()
+        if kind is _WHOLE
+    }
+    children = [*zip(whole["left_child"], whole["right_child"], strict=True)]
+    # each split and each leaf has one parent, and splits come after theirs: there is no circle
+    every = sorted([*whole["left_child"], *whole["right_child"]])
+    if n_splits and every != [*range(-n_leaves, 0), *range(1, n_splits)]:
+        return "left_child or right_child"
+    depth = [1] * n_leaves
+    for split, pair in enumerate(children):
+        for child in pair:
+            if 0 <= child <= split or depth[split] > _DEEPEST:
+                return "left_child or right_child"
+            if child > 0:
+                depth[child] = depth[split] + 1
+    bounds, bits = whole["cat_boundaries"] or [0], whole["cat_threshold"]
+    categories = [
+        float(threshold)
+        for threshold, kind in zip(line["threshold"], whole["decision_type"], strict=True)
+        if kind % 2
+    ]
+    fine = {
+        "split_feature": all(0 <= each < n_features for each in whole["split_feature"]),
+        "decision_type": all(0 <= each < 12 for each in whole["decision_type"]),
+        "threshold": np.isfinite(np.array(line["threshold"], dtype=np.float64)).all()
+        and categories == [*range(n_categories)],
+        "leaf_value": np.isfinite(np.array(line["leaf_value"], dtype=np.float64)).all(),
+        "leaf_count": all(0 < each < 1 << 31 for each in whole["leaf_count"]),
+        "internal_count": all(0 < each < 1 << 31 for each in whole["internal_count"]),
+        "cat_boundaries": bounds == sorted(bounds) and (bounds[0], bounds[-1]) == (0, len(bits)),
+        "cat_threshold": all(0 <= each < 1 << 32 for each in bits),
+    }
+    return next((name for name, is_fine in fine.items() if not is_fine), None)
+
+
+def read_numbers(line: str) -> Array:
+    """Numbers of one line of a tree, which LightGBM writes with 17 digits."""
+    return np.array(line.split(), dtype=np.float64)
 
 
 def as_lightgbm(features: Features) -> Any:
@@ -289,13 +410,10 @@ class Grower:
         )
 
     def _read(self, *names: str) -> list[Array]:
-        """Lines ``name=...`` of the newest tree, which LightGBM writes with 17 digits."""
+        """Lines of the newest tree."""
         text = self._booster.model_to_string(num_iteration=1, start_iteration=self.n_trees - 1)
-        found = []
-        for name in names:
-            begin = text.index(f"\n{name}=", text.index("\nTree=")) + len(name) + 2
-            found.append(np.array(text[begin : text.index("\n", begin)].split(), dtype=np.float64))
-        return found
+        lines = dict(line.partition("=")[::2] for line in text.splitlines())
+        return [read_numbers(lines[name]) for name in names]
 
 
 @contextmanager
