@@ -110,9 +110,8 @@ def ask(model: Any) -> list[Any]:
     named = getattr(model, "feature_names_in_", None) is not None or hasattr(model, "by")
     rows = TABLE.head(5) if named else X[:5]
     found = [model.predict(rows)]
-    for name in ("decide", "contributions"):
-        if hasattr(model, name):
-            found.append(getattr(model, name)(rows))
+    asked = [name for name in ("decide", "contributions") if hasattr(model, name)]
+    found += [getattr(model, name)(rows) for name in asked]
     rule = getattr(model, "band_rule_", None)
     if rule is not None:
         found.append(rule.band(X[:5]).high)
@@ -193,10 +192,10 @@ class Child:
     def ask(self, path: str) -> Verdict:
         if self.process is None:
             self.start()
-        self.channel.send(path)
         try:
+            self.channel.send(path)
             verdict = self.channel.recv() if self.channel.poll(SECONDS) else Verdict("hang")
-        except EOFError:
+        except (EOFError, OSError):
             self.process.join()
             verdict = Verdict("crash", f"exit code {self.process.exitcode}")
         if verdict.outcome in ("crash", "hang", "memory"):
@@ -347,7 +346,7 @@ def change_trees(rng: np.random.Generator, content: bytes) -> bytes:
     text = "\n".join(lines)
     if rng.random() < 0.7 and "\ntree_sizes=" in text:
         head, _, rest = text.partition("\ntree_sizes=")
-        line, _, trees = rest.partition("\n")
+        trees = rest.partition("\n")[2]
         blocks = trees.partition("end of trees")[0].split("Tree=")[1:]
         sizes = " ".join(str(len(each) + 5) for each in blocks)
         text = f"{head}\ntree_sizes={sizes}\n{trees}"
@@ -383,7 +382,7 @@ def bomb(rng: np.random.Generator, members: dict[str, bytes]) -> bytes:
     """Write an archive that takes more than it seems."""
     kind = rng.integers(9)
     state = json.loads(members["state.json"])
-    attributes = state["state"] if "state" in state else {}
+    attributes = state.get("state", {})
     part = members.get("part-0.skops")
     many = {"$array": ["|i1", [20_000_000], 0, "C", "<i8"]}
     if kind == 0:
