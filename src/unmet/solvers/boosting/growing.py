@@ -170,31 +170,21 @@ class Trees:
             check_trees(self.text)
 
 
-# Text as LightGBM writes it: keys in this order, with these numbers.
-_NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[-+]\d+)?|inf|nan)"
-_WHOLE, _REAL = (rf"(?:{each}(?: {each})*)?" for each in (r"-?\d+", _NUMBER))
+# Text as LightGBM writes it: these keys in this order, each with its numbers.
 _HEAD = re.compile(
     r"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n"
     r"max_feature_idx=(\d{1,9})\n(?:objective=regression\n)?feature_names=([\w ]+)\n"
     r"(?:monotone_constraints=[-01 ]+\n)?feature_infos=([-+:.\w\[\] ]+)\ntree_sizes=([\d ]+)\n\n",
     re.ASCII,
 )
-_SPLITS = {"split_feature": _WHOLE, "split_gain": _REAL, "threshold": _REAL}
-_SPLITS |= dict.fromkeys(("decision_type", "left_child", "right_child"), _WHOLE)
-_LEAVES = {"leaf_value": _REAL, "leaf_weight": _REAL, "leaf_count": _WHOLE}
-_INNER = {"internal_value": _REAL, "internal_weight": _REAL, "internal_count": _WHOLE}
-_CATEGORIES = dict.fromkeys(("cat_boundaries", "cat_threshold"), _WHOLE)
-_TREE = re.compile(
-    r"Tree=\d+\nnum_leaves=(?P<num_leaves>[1-9]\d*)\nnum_cat=(?P<num_cat>\d+)\n{}(?:{})?"
-    r"is_linear=0\nshrinkage={}\n\n\n".format(
-        *(
-            "".join(f"{name}=(?P<{name}>{kind})\n" for name, kind in lines.items())
-            for lines in ({**_SPLITS, **_LEAVES, **_INNER}, _CATEGORIES)
-        ),
-        _NUMBER,
-    ),
-    re.ASCII,
+_LINE = re.compile(r"([a-z_]+)=([-+.\da-z ]*)\n", re.ASCII)
+_KEYS = (
+    *("num_leaves", "num_cat", "split_feature", "split_gain", "threshold", "decision_type"),
+    *("left_child", "right_child", "leaf_value", "leaf_weight", "leaf_count", "internal_value"),
+    *("internal_weight", "internal_count", "cat_boundaries", "cat_threshold"),
+    *("is_linear", "shrinkage"),
 )
+_WHOLE = {*_KEYS[:3], *_KEYS[5:8], "leaf_count", *_KEYS[13:17]}
 _DEEPEST = 2000  # splits above a leaf: SHAP values take memory for its square
 
 
@@ -206,68 +196,71 @@ def check_trees(text: str) -> None:
     text : str
         Up to where the trees end.
     """
-    head, sizes = _HEAD.match(text), list[str]()
+    begin, *trees = text.split("Tree=")
+    head = _HEAD.fullmatch(begin)
     if head is None:
         raise InvalidInput("its trees do not begin as LightGBM begins them.")
-    place, n_features = head.end(), int(head[1]) + 1
-    while tree := _TREE.match(text, place):
-        wrong = _wrong_in(tree, n_features)
-        if wrong:
-            raise InvalidInput(f"{wrong} of tree {len(sizes)} is not as LightGBM writes it.")
-        sizes.append(str(tree.end() - place))
-        place = tree.end()
-    if place < len(text):
-        raise InvalidInput(f"tree {len(sizes)} is not as LightGBM writes it.")
+    n_features, sizes = int(head[1]) + 1, [str(len(tree) + len("Tree=")) for tree in trees]
     if head[4].split() != sizes or not len(head[2].split()) == len(head[3].split()) == n_features:
         raise InvalidInput("its trees or their features are not as many or as long as it says.")
+    for place, tree in enumerate(trees):
+        try:
+            wrong = _wrong_in(tree, n_features)
+        except ValueError:
+            wrong = "a number"
+        if wrong:
+            raise InvalidInput(f"{wrong} of tree {place} is not as LightGBM writes it.")
 
 
-def _wrong_in(tree: re.Match[str], n_features: int) -> str | None:
+def _wrong_in(tree: str, n_features: int) -> str | None:
     """Name what is wrong with a tree; None if nothing is."""
-    line = {name: (text or "").split() for name, text in tree.groupdict().items()}
-    n_leaves, n_categories = int(tree["num_leaves"]), int(tree["num_cat"])
-    n_splits = n_leaves - 1
-    sizes = {**dict.fromkeys((*_SPLITS, *_INNER), n_splits), **dict.fromkeys(_LEAVES, n_leaves)}
-    sizes |= {"leaf_weight": n_leaves if n_splits else 0}
-    sizes |= {"cat_boundaries": n_categories + 1 if n_categories else 0}
-    for name, size in sizes.items():
-        if len(line[name]) != size:
-            return name
-    whole = {
-        name: [int(each) for each in line[name]]
-        for name, kind in {**_SPLITS, **_LEAVES, **_INNER, **_CATEGORIES}.items()
-        if kind is _WHOLE
-    }
-    children = [*zip(whole["left_child"], whole["right_child"], strict=True)]
+    line = dict.fromkeys(_KEYS, "") | dict(_LINE.findall(tree))
+    has_categories = line["num_cat"] != "0"
+    keys = [key for key in _KEYS if has_categories or not key.startswith("cat_")]
+    again = "".join(f"{key}={line[key]}\n" for key in keys)
+    if tree.partition("\n")[2] != f"{again}\n\n" or line["is_linear"] != "0":
+        return "a line"
+    if not all(set(line[key]) <= set("-0123456789 ") for key in _WHOLE):
+        return "a whole number"
+    values = {key: read_numbers(line[key]) for key in _KEYS}
+    n_leaves, n_categories = int(line["num_leaves"]), int(line["num_cat"])
+    n_splits, bounds, bits = n_leaves - 1, values["cat_boundaries"], values["cat_threshold"]
+    sizes = dict.fromkeys(_KEYS, n_splits) | dict.fromkeys(("leaf_value", "leaf_count"), n_leaves)
+    sizes |= dict.fromkeys(("num_leaves", "num_cat", "is_linear", "shrinkage"), 1)
+    sizes["leaf_weight"] = n_leaves if n_splits else 0
+    sizes["cat_boundaries"] = n_categories + has_categories
+    sizes["cat_threshold"] = int(bounds[-1]) if bounds.size else 0
+    for key, size in sizes.items():
+        if values[key].size != size:
+            return key
+    children = np.array([values["left_child"], values["right_child"]], dtype=np.int64)
     # each split and each leaf has one parent, and splits come after theirs: there is no circle
-    every = sorted([*whole["left_child"], *whole["right_child"]])
-    if n_splits and every != [*range(-n_leaves, 0), *range(1, n_splits)]:
-        return "left_child or right_child"
-    depth = [1] * n_leaves
-    for split, pair in enumerate(children):
-        for child in pair:
-            if 0 <= child <= split or depth[split] > _DEEPEST:
-                return "left_child or right_child"
-            if child > 0:
-                depth[child] = depth[split] + 1
-    bounds, bits = whole["cat_boundaries"] or [0], whole["cat_threshold"]
-    categories = [
-        float(threshold)
-        for threshold, kind in zip(line["threshold"], whole["decision_type"], strict=True)
-        if kind % 2
-    ]
+    every = [*range(-n_leaves, 0), *range(1, n_splits)] if n_splits else []
+    feature, threshold, kind = (values[key] for key in ("split_feature", "threshold", _KEYS[5]))
+    counts = np.append(values["leaf_count"], values["internal_count"])
     fine = {
-        "split_feature": all(0 <= each < n_features for each in whole["split_feature"]),
-        "decision_type": all(0 <= each < 12 for each in whole["decision_type"]),
-        "threshold": np.isfinite(np.array(line["threshold"], dtype=np.float64)).all()
-        and categories == [*range(n_categories)],
-        "leaf_value": np.isfinite(np.array(line["leaf_value"], dtype=np.float64)).all(),
-        "leaf_count": all(0 < each < 1 << 31 for each in whole["leaf_count"]),
-        "internal_count": all(0 < each < 1 << 31 for each in whole["internal_count"]),
-        "cat_boundaries": bounds == sorted(bounds) and (bounds[0], bounds[-1]) == (0, len(bits)),
-        "cat_threshold": all(0 <= each < 1 << 32 for each in bits),
+        "left_child or right_child": np.array_equal(np.sort(children, axis=None), every)
+        and ((children < 0) | (children > np.arange(n_splits))).all()
+        and not _is_deep(children),
+        "split_feature": ((feature >= 0) & (feature < n_features)).all(),
+        "decision_type": ((kind >= 0) & (kind < 12)).all(),
+        "threshold": np.isfinite(threshold).all()
+        and np.array_equal(threshold[kind % 2 == 1], np.arange(n_categories)),
+        "leaf_value": np.isfinite(values["leaf_value"]).all(),
+        "leaf_count or internal_count": ((counts > 0) & (counts < 1 << 31)).all(),
+        "cat_boundaries": (np.diff(bounds) >= 0).all() and not bounds[:1].any(),
+        "cat_threshold": ((bits >= 0) & (bits < 1 << 32)).all(),
     }
     return next((name for name, is_fine in fine.items() if not is_fine), None)
+
+
+def _is_deep(children: NDArray[np.int64]) -> bool:
+    """Whether a leaf is below too many splits."""
+    depth = np.ones(children.shape[1] + 1, dtype=np.intp)
+    if depth.size > _DEEPEST:
+        for split, pair in enumerate(children.T):
+            depth[pair[pair > 0]] = depth[split] + 1
+    return bool(depth.max() > _DEEPEST)
 
 
 def read_numbers(line: str) -> Array:
