@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # before NumPy is imported: processes share the cores
 
-PARTS = {"ordinary": "fuzz_ordinary", "tables": "fuzz_tables"}
+PARTS = {"ordinary": "fuzz_ordinary", "tables": "fuzz_tables", "models": "fuzz_models"}
 CHUNK = 200
 LONGEST = 30  # seconds of computing for one fit together with its evaluation
 SHRINKING = 20  # seconds for one failure

@@ -114,12 +114,12 @@ def test_what_models_do_not_hold_is_refused_by_name(kind, path):
 FORGED = {
     "no label": ({"$is": "os.system", "state": {}}, "it asks for 'os.system'"),
     "a path": ({"$is": "unmet.estimators.linear.LinearDecision", "state": {}}, "it asks for "),
-    "objects": ({"$array": ["|O", [1], 0, "C", "<f8"]}, "an array of '|O'"),
+    "objects": ({"$array": ["|O", [1], 0, "C", "<f8"]}, "an array of '<f8' written as '|O'"),
     "to objects": ({"$array": ["<f8", [1], 0, "C", "|O"]}, "an array of '|O'"),
     "too long": ({"$array": ["<f8", [1 << 40], 0, "C", "<f8"]}, "an array in it is not as long as"),
-    "table": ({"$frame": [["a", "Expr", [1], None, None]]}, "cannot be read by unmet"),
-    "later": ({"$see": 1 << 20}, "cannot be read by unmet"),
-    "method": ({"$__init__": 1}, "cannot be read by unmet"),
+    "table": ({"$frame": [["a", "Expr", [1], None, None]]}, "cannot read it, it was written by"),
+    "later": ({"$see": 1 << 20}, "cannot read it, it was written by"),
+    "method": ({"$__init__": 1}, "cannot read it, it was written by"),
 }
 
 

@@ -6,22 +6,27 @@ its own: skops makes nothing but types that it knows or is told to trust, and ru
 
 from __future__ import annotations
 
+import io
 import json
 import sys
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+import numpy as np
+from scipy import sparse
 
 from unmet.errors import InvalidInput, UnmetError, Unsupported
-from unmet.files import write_whole
-from unmet.persistence.states import Reader, Writer, label_of
+from unmet.files import check_ordinary, write_whole
+from unmet.persistence.states import Reader, Room, Writer, label_of, parts_of
 
 FORMAT = 3
 """Grows when files change so that older versions of the package could not read them."""
 _HEADER, _STATE, _ARRAYS, _PART = "header.json", "state.json", "arrays.bin", "part-{}.skops"
+_SCHEMA = "schema.json"
 _FIELDS = {"format", "version", "packages", "model", "about"}
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "skops", "lightgbm")
 # types that models hold beside those that skops itself trusts: trees of `LatentBand`, sparse tables
@@ -29,8 +34,15 @@ _TRUSTED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     *(f"scipy.sparse._{k}.{k}_{form}" for k in ("csr", "csc") for form in ("array", "matrix")),
 )
-# what reading a damaged archive ends in: also flags that say "encrypted" or "packed otherwise"
-_DAMAGED = (BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, zlib.error)
+# of these, compiled code follows what it finds: they are trusted only by name
+_COMPILED = ("sklearn.svm.", "sklearn.cluster.", "sklearn.tree.", "sklearn.neighbors.")
+_FOREIGN = (
+    "{} is not a file that unmet.save wrote, or its end is missing; a pickle, as pickle, joblib "
+    "and torch write them, is never opened, because opening a pickle can run any code."
+)
+MAX_BYTES = 256 << 20
+"""What a file may take in memory when it is loaded, if nothing else is said."""
+_JSON = 32  # bytes in memory of one byte of JSON, at most
 
 
 def save(
@@ -91,8 +103,6 @@ def save(
         "model": label_of(model) or f"{kind.__module__}.{kind.__qualname__}",
         "about": _read_about(about),
     }
-    if where.is_dir():
-        raise InvalidInput(f"path must be a file, got the folder {where}.")
     try:
         writer = Writer()
         state = json.dumps(writer.write(model), separators=(",", ":"))
@@ -103,7 +113,7 @@ def save(
         }
         for number, each in enumerate(writer.parts):
             part = import_skops().dumps(each)
-            _audit(part, extra)
+            _audit(part, json.loads(_unpack(part, Room(sys.maxsize))[_SCHEMA]), extra)
             members[_PART.format(number)] = part
     except _UntrustedType as error:
         named = f"trusted=[{str(error)!r}]"
@@ -117,21 +127,20 @@ def save(
         raise Unsupported(f"This {kind.__name__} cannot be saved safely: {said}") from error
 
     def write(temporary: Path) -> None:
-        with ZipFile(temporary, "w", ZIP_DEFLATED) as archive:
-            for name, content in members.items():  # without the time: the same model, the same bits
-                archive.writestr(ZipInfo(name), content, ZIP_DEFLATED)
+        temporary.write_bytes(_packed(members, ZIP_DEFLATED))
 
     write_whole(where, write)
     return where
 
 
-def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = 4 << 30) -> Any:
+def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = MAX_BYTES) -> Any:
     """Load a model that `save` wrote, without running code from the file.
 
-    Checked before anything is made: that the file is one of ours and whole, its format, its size
-    when unpacked, and every type in parts of others. There skops decides: scikit-learn's
-    estimators, NumPy's and SciPy's arrays, and plain containers. Of our own classes only those of
-    one registry are made, by their labels; no constructor is called.
+    Checked before anything is made: that the file is one of ours and whole, its format, what it
+    takes in memory, every type in parts of others, and that no tree leads out of itself. Of the
+    types skops decides: scikit-learn's estimators, NumPy's and SciPy's arrays, and plain
+    containers. Of our own classes only those of one registry are made, by their labels; no
+    constructor is called.
 
     Parameters
     ----------
@@ -139,8 +148,9 @@ def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = 4 <<
     trusted : sequence of str
         Names of further types that the file may ask for, such as ``"my_costs.MyCost"``: they are
         imported and used, so name only what you know.
-    max_bytes : int, default=4 GiB
-        Files that would unpack to more are refused.
+    max_bytes : int, default=256 MiB
+        Files that would take more memory are refused: what they unpack to, arrays in the type that
+        they are read as, and 32 bytes for each byte of JSON.
 
     Returns
     -------
@@ -152,34 +162,26 @@ def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = 4 <<
     Checksums tell a damaged file from a whole one. They are no signature: a person who can write
     the file decides what the model says, though not what your computer does.
     """
-    where, extra = Path(path), read_trusted(trusted)
-    with _opened(where) as archive:
-        header = _header(archive, where)
+    where, extra, room = Path(path), read_trusted(trusted), Room(max_bytes)
+    with _naming(where):
+        members = _unpack(_content(where, room), room)
+        header = _header(members, where, room)
         try:
-            size = sum(each.file_size for each in archive.infolist())
-            if size > max_bytes:
-                raise InvalidInput(
-                    f"The file must unpack to at most max_bytes, {max_bytes:,}, got {size:,} bytes."
-                )
-            state, arrays = archive.read(_STATE), archive.read(_ARRAYS)
-            n_parts = len(archive.namelist()) - 3
-            written = [archive.read(_PART.format(number)) for number in range(n_parts)]
-            parts = [import_skops().loads(part, trusted=_audit(part, extra)) for part in written]
-            return Reader(arrays, parts).read(json.loads(state))
-        except _UntrustedType as error:
-            raise InvalidInput(
-                f"{where} was not loaded: it asks for {error}, which models of unmet do not hold; "
-                f"if you know and trust that type, load(path, trusted=[{str(error)!r}])."
-            ) from None
-        except UnmetError as error:
-            raise InvalidInput(str(error).replace("The file was", f"{where} was", 1)) from None
-        except (BadZipFile, zlib.error):
-            raise InvalidInput(_damaged(where)) from None
+            room.take(_JSON * len(members[_STATE]))
+            state = json.loads(members[_STATE], parse_int=_whole)
+            names = [_PART.format(number) for number in range(len(members) - 3)]
+            parts = [_load_part(members[name], extra, room) for name in names]
+            made = Reader(members[_ARRAYS], parts, room).read(state)
+            for each in parts_of(made) if _TRUSTED[0] not in extra else ():
+                _check_compiled(each)
+            return made
+        except (UnmetError, _UntrustedType):
+            raise
         except Exception as error:
             why = " ".join(str(error).split())[:160]
             raise InvalidInput(
-                f"{where} cannot be read by unmet {version('unmet')}, it was written by "
-                f"{header['version']}: {type(error).__name__}, {why}"
+                f"unmet {version('unmet')} cannot read it, it was written by "
+                f"{header['version']!r:.40}: {type(error).__name__}, {why}"
             ) from error
 
 
@@ -197,8 +199,9 @@ def read_header(path: str | Path) -> dict[str, Any]:
         ``packages`` it was written with, name of the ``model``'s class (our own without the
         module), and what was given as ``about`` to `save`.
     """
-    with _opened(Path(path)) as archive:
-        return _header(archive, Path(path))
+    where, room = Path(path), Room(MAX_BYTES)
+    with _naming(where):
+        return _header(_unpack(_content(where, room), room, only=_HEADER), where, room)
 
 
 def read_about(path: str | Path) -> dict[str, Any]:
@@ -220,13 +223,82 @@ class _UntrustedType(Exception):  # noqa: N818 (told as a sentence by those who 
     """A type that skops does not trust, by its name."""
 
 
-def _audit(part: bytes, trusted: frozenset[str]) -> list[str]:
+def _audit(part: bytes, schema: Any, trusted: frozenset[str]) -> list[str]:
     """Give the names that skops may be told to trust; raise for the first other one."""
     allowed = {*_TRUSTED, *trusted}
-    unknown = set(import_skops().get_untrusted_types(data=part)) - allowed
-    if unknown:
-        raise _UntrustedType(min(unknown))
+    named = {f"{node.get('__module__')}.{node.get('__class__')}" for node in _nodes(schema)}
+    unknown = {name for name in named if name.startswith(_COMPILED)}
+    unknown |= set(import_skops().get_untrusted_types(data=part))
+    if unknown - allowed:
+        raise _UntrustedType(min(unknown - allowed))
     return sorted(allowed)
+
+
+def _whole(digits: str) -> int:
+    """Read a whole number; the hashes of larger ones can be made the same."""
+    if len(digits) > 18:
+        raise InvalidInput(f"it has the number {digits:.40}.")
+    return int(digits)
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """All objects of a schema of skops."""
+    waiting = [schema]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            yield each
+            waiting.extend(each.values())
+        elif isinstance(each, list):
+            waiting.extend(each)
+
+
+def _load_part(content: bytes, trusted: frozenset[str], room: Room) -> tuple[Any, int]:
+    """Load a part in the format of skops; give what it takes in memory, too.
+
+    It is packed again as it was read here, so that skops meets nothing that declares less than it
+    is. Each mention of a file in it is a copy.
+    """
+    members = {
+        name: _packed(_unpack(inner, room)) if name.endswith(".npz") else inner
+        for name, inner in _unpack(content, room).items()
+    }
+    size = _JSON * len(members[_SCHEMA])
+    room.take(size)
+    schema = json.loads(members[_SCHEMA])
+    copied = sum(len(members.get(str(node.get("file")), b"")) for node in _nodes(schema))
+    room.take(copied)
+    part = _packed(members)
+    made = import_skops().loads(part, trusted=_audit(part, schema, trusted))
+    return made, size + copied
+
+
+def _check_compiled(part: Any) -> None:
+    """Refuse indexes that compiled code would follow out of what a part holds."""
+    if sparse.issparse(part):
+        table: Any = part
+        table.check_format(full_check=True)
+    generator: Any = getattr(part, "_bit_generator", None)
+    if generator is not None:
+        inner = generator.state["state"]
+        place = generator.state | (inner if isinstance(inner, dict) else {})
+        if not (0 <= place.get("pos", 0) <= 624 and 0 <= place.get("buffer_pos", 0) <= 4):
+            raise InvalidInput("a random generator in it is not as NumPy writes it.")
+    grown = [tree for iteration in getattr(part, "_predictors", ()) for tree in iteration]
+    if grown and part._preprocessor is not None:
+        raise _UntrustedType(_TRUSTED[0])  # categories: indexes of more than the trees
+    for nodes in (tree.nodes for tree in grown):
+        inner = nodes["is_leaf"] == 0
+        children = np.array([nodes["left"][inner], nodes["right"][inner]], dtype=np.int64)
+        # each node but the first has one parent, which comes before it: there is no circle
+        if (
+            not len(nodes)
+            or not np.array_equal(np.sort(children, axis=None), np.arange(1, len(nodes)))
+            or (children <= np.flatnonzero(inner)).any()
+            or not np.isin(nodes["feature_idx"][inner], range(int(part.n_features_in_))).all()
+            or nodes["is_categorical"][inner].any()
+        ):
+            raise InvalidInput("a tree of scikit-learn in it leads out of itself.")
 
 
 def read_trusted(trusted: Sequence[str]) -> frozenset[str]:
@@ -260,38 +332,84 @@ def import_skops() -> Any:
     return skops.io
 
 
-def _opened(path: Path) -> ZipFile:
-    """Open an archive of ours, or say what the file is instead."""
-    if path.is_dir():
-        raise InvalidInput(f"path must be a file, got the folder {path}.")
-    if not path.exists():
-        raise InvalidInput(f"path must be a file that exists, got {path}.")
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Say in one sentence why a file was not loaded."""
     try:
-        archive = ZipFile(path)
-        if _HEADER in archive.namelist():
-            return archive
-        archive.close()
-    except BadZipFile:
-        pass
+        yield
+    except _UntrustedType as error:
+        raise InvalidInput(
+            f"{path} was not loaded: it asks for {error}, which models of unmet do not hold; "
+            f"if you know and trust that type, load(path, trusted=[{str(error)!r}])."
+        ) from None
+    except UnmetError as error:
+        told = str(error)
+        raise InvalidInput(
+            told if str(path) in told else f"{path} was not loaded: {told}"
+        ) from None
     except OSError as error:
         raise InvalidInput(
             f"path must be a file that can be read, got {path}: {error.strerror}."
         ) from None
-    raise InvalidInput(
-        f"{path} is not a file that unmet.save wrote, or its end is missing; a pickle, as pickle, "
-        "joblib and torch write them, is never opened, because opening a pickle can run any code."
-    )
+    except Exception:  # of any type: also flags that say "encrypted" or "packed otherwise"
+        raise InvalidInput(
+            f"{path} is damaged: its content is not what was written (the checksum differs)."
+        ) from None
 
 
-def _header(archive: ZipFile, path: Path) -> dict[str, Any]:
+def _content(path: Path, room: Room) -> bytes:
+    """Bytes of an archive, or what the file is instead."""
+    if not path.exists():
+        raise InvalidInput(f"path must be a file that exists, got {path}.")
+    check_ordinary(path, "path")
+    with path.open("rb") as stream:
+        content = stream.read(room.left + 1)
+    room.take(len(content))
+    if content[:4] != b"PK\3\4" or content[-22:-18] != b"PK\5\6":
+        raise InvalidInput(_FOREIGN.format(path))
+    return content
+
+
+def _unpack(content: bytes, room: Room, only: str = "") -> dict[str, bytes]:
+    """Members of an archive, none of them longer than it is declared.
+
+    Of the whole archive the end counts, and nothing behind it or in its place: as `save`, skops and
+    NumPy write it.
+    """
+    end, found = content[-22:], {}
+    if end[:4] != b"PK\5\6" or content[-42:-38] == b"PK\6\7":
+        raise BadZipFile
+    room.take(16 * int.from_bytes(end[12:16], "little"))  # its list of members
+    with ZipFile(io.BytesIO(content)) as archive:
+        for each in archive.infolist():
+            if only in ("", each.filename):
+                room.take(each.file_size)
+                if each.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+                    raise BadZipFile  # others are unpacked to the end, whatever was declared
+                with archive.open(each) as member:
+                    found[each.filename] = member.read(each.file_size)
+    return found
+
+
+def _packed(members: Mapping[str, str | bytes], how: int = ZIP_STORED) -> bytes:
+    """Make an archive."""
+    memory = io.BytesIO()
+    with ZipFile(memory, "w", how) as archive:
+        for name, content in members.items():  # without the time: the same model, the same bits
+            archive.writestr(ZipInfo(name), content, how)
+    return memory.getvalue()
+
+
+def _header(members: Mapping[str, bytes], path: Path, room: Room) -> dict[str, Any]:
     wrong = InvalidInput(f"{path} is not a file of unmet: its header cannot be read.")
+    if _HEADER not in members:
+        raise InvalidInput(_FOREIGN.format(path))
+    room.take(_JSON * len(members[_HEADER]))
     try:
-        fields: dict[str, Any] = json.loads(archive.read(_HEADER))
+        fields: dict[str, Any] = json.loads(members[_HEADER])
         number, written, about = fields["format"], fields["version"], fields["about"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise wrong from None
-    except _DAMAGED:
-        raise InvalidInput(_damaged(path)) from None
     if type(number) is not int or not isinstance(about, dict):
         raise wrong
     if number != FORMAT:
@@ -306,10 +424,6 @@ def _header(archive: ZipFile, path: Path) -> dict[str, Any]:
     if fields.keys() != _FIELDS:
         raise wrong
     return fields
-
-
-def _damaged(path: Path) -> str:
-    return f"{path} is damaged: its content is not what was written (the checksum differs)."
 
 
 def _read_about(about: dict[str, Any] | None) -> dict[str, Any]:

@@ -105,10 +105,7 @@ def label_of(value: Any) -> str | None:
 def class_of(label: Any) -> Any:
     """Class of a label; its module is imported now, and no other."""
     if label not in _MODULES:
-        raise InvalidInput(
-            f"The file was not loaded: it asks for {str(label)!r:.60}, which models of unmet do "
-            "not hold."
-        )
+        raise InvalidInput(f"it asks for {str(label)!r:.60}, which models of unmet do not hold.")
     return getattr(import_module(_MODULES[label]), label)
 
 
@@ -221,9 +218,12 @@ def parts_of(model: Any) -> Iterator[Any]:
     waiting, known = [model], dict[int, Any]()  # keeps them alive: numbers of objects are reused
     while waiting:
         each = waiting.pop()
-        if isinstance(each, str | bytes | int | float | np.ndarray | type) or id(each) in known:
+        if isinstance(each, str | bytes | int | float | type) or id(each) in known:
             continue
         known[id(each)] = each
+        if isinstance(each, np.ndarray):
+            waiting.extend(each.ravel().tolist() if each.dtype == object else ())
+            continue
         yield each
         if isinstance(each, dict):
             waiting.extend(each.values())
@@ -299,19 +299,43 @@ _MADE: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
+class Room:
+    """What loading may still take in memory, by what a file declares.
+
+    Parameters
+    ----------
+    max_bytes : int
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = self.left = max_bytes
+
+    def take(self, n_bytes: int) -> None:
+        """Refuse the file where there is not that much left."""
+        self.left -= n_bytes
+        if self.left < 0:
+            raise InvalidInput(
+                f"it takes more than max_bytes, {self._max_bytes:,}, in memory; if you trust it, "
+                f"unmet.load(path, max_bytes={4 * self._max_bytes}) allows more."
+            )
+
+
 class Reader:
     """Makes an object of a state.
 
     Parameters
     ----------
     arrays : bytes
-    parts : sequence of objects
-        As they were loaded.
+    parts : sequence of pairs
+        Objects of others as they were loaded, and what each of them takes in memory.
+    room : Room
+        What is left of the memory that all of it may take.
     """
 
-    def __init__(self, arrays: bytes, parts: Sequence[Any]) -> None:
+    def __init__(self, arrays: bytes, parts: Sequence[tuple[Any, int]], room: Room) -> None:
         self._arrays = arrays
         self._parts = parts
+        self._room = room
         self._known: list[Any] = []
 
     def read(self, state: Any) -> Any:
@@ -322,7 +346,10 @@ class Reader:
             return state
         key = next(iter(state))
         if key in _MADE:
-            return _MADE[key](self.read(state[key]))
+            inner = self.read(state[key])
+            for _, _, numbers, _, words in inner if key == "$frame" else ():
+                self._room.take(len(numbers) * (8 + max(map(len, words or [""]))))
+            return _MADE[key](inner)
         if key == "$see":
             return self._known[state[key]]
         numbered = {"$array": self._array, "$is": self._ours, "$part": self._part}[key]
@@ -333,16 +360,15 @@ class Reader:
 
     def _array(self, state: Any) -> Any:
         written, shape, start, order, kind = state["$array"]
-        dtypes = [np.dtype(written), np.dtype(kind)]
-        for dtype in dtypes:
-            if dtype.kind not in _ARRAY_KINDS:
-                raise InvalidInput(f"The file was not loaded: it has an array of {dtype.str!r}.")
-        if dtypes[0] != dtypes[1] and dtypes[0].kind + dtypes[1].kind not in ("ff", "ii"):
-            raise InvalidInput(f"The file was not loaded: it has an array of {kind!r:.40}.")
-        end = start + prod(shape) * dtypes[0].itemsize
+        packed, dtype = np.dtype(written), np.dtype(kind)
+        widened = packed == dtype or packed.kind + dtype.kind in ("ff", "ii")
+        if not widened or dtype.kind not in _ARRAY_KINDS:
+            raise InvalidInput(f"it has an array of {kind!r:.40} written as {written!r:.40}.")
+        end = start + prod(shape) * packed.itemsize
         if min([start, *shape]) < 0 or end > len(self._arrays):
-            raise InvalidInput("The file was not loaded: an array in it is not as long as it says.")
-        flat = np.frombuffer(self._arrays[start:end], dtypes[0]).astype(dtypes[1])
+            raise InvalidInput("an array in it is not as long as it says.")
+        self._room.take(prod(max(each, 1) for each in shape) * dtype.itemsize)
+        flat = np.frombuffer(self._arrays[start:end], packed).astype(dtype)
         return flat.reshape(shape, order=order)
 
     def _ours(self, state: Any) -> Any:
@@ -356,10 +382,13 @@ class Reader:
             made.__setstate__(inner)
         else:
             vars(made).update(inner)
+        if hasattr(made, "check_state"):
+            made.check_state()
         return made
 
     def _part(self, state: Any) -> Any:
-        part, inner = self._parts[state["$part"]], self.read(state["holds"])
+        (part, size), inner = self._parts[state["$part"]], self.read(state["holds"])
+        self._room.take(size)
         places = [
             each
             for each in parts_of(part)

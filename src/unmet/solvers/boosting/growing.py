@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -90,7 +91,8 @@ class Trees:
     """Decisions of boosted trees: ``start`` plus the sum of the trees' leaves.
 
     Only text and a number are pickled, so that a saved model holds nothing but what can be read.
-    LightGBM writes 17 digits: what is read back is the same to the last bit.
+    LightGBM writes 17 digits: what is read back is the same to the last bit. What it reads it
+    follows unchecked, so text from a file is checked when it is loaded.
 
     Parameters
     ----------
@@ -101,7 +103,7 @@ class Trees:
     """
 
     def __init__(self, text: str, start: float) -> None:
-        self.text = text
+        self.text = text.partition("end of trees")[0]  # parameters of the training follow
         self.start = start
         self._booster: Any = None
 
@@ -143,15 +145,127 @@ class Trees:
     def _predict(self, features: Features, **how: Any) -> Any:
         """Ask LightGBM; None where there is no tree."""
         lightgbm = load_lightgbm()
-        if self.text and self._booster is None:
+        if not self.text:
+            return None
+        if self._booster is None:
             self._booster = lightgbm.Booster(model_str=self.text)
-        return self._booster.predict(as_lightgbm(features), **how) if self.text else None
+        n_features = self._booster.num_feature()
+        if features.shape[1] != n_features:
+            raise InvalidInput(
+                f"X must have {n_features} features, as the trees have, got {features.shape[1]}."
+            )
+        return self._booster.predict(as_lightgbm(features), **how)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text, "start": self.start}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+
+    def check_state(self) -> None:
+        """Refuse what a file says of trees if it is not so; a pickle is trusted anyway."""
+        if not np.isfinite(np.float64(self.start)):
+            raise InvalidInput("its trees do not start from a number.")
+        if self.text:
+            check_trees(self.text)
+
+
+# Text as LightGBM writes it: these keys in this order, each with its numbers.
+_HEAD = re.compile(
+    r"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n"
+    r"max_feature_idx=(\d{1,9})\n(?:objective=regression\n)?feature_names=([\w ]+)\n"
+    r"(?:monotone_constraints=[-01 ]+\n)?feature_infos=([-+:.\w\[\] ]+)\ntree_sizes=([\d ]+)\n\n",
+    re.ASCII,
+)
+_LINE = re.compile(r"([a-z_]+)=([-+.\da-z ]*)\n", re.ASCII)
+_KEYS = (
+    *("num_leaves", "num_cat", "split_feature", "split_gain", "threshold", "decision_type"),
+    *("left_child", "right_child", "leaf_value", "leaf_weight", "leaf_count", "internal_value"),
+    *("internal_weight", "internal_count", "cat_boundaries", "cat_threshold"),
+    *("is_linear", "shrinkage"),
+)
+_WHOLE = {*_KEYS[:3], *_KEYS[5:8], "leaf_count", *_KEYS[13:17]}
+_DEEPEST = 2000  # splits above a leaf: SHAP values take memory for its square
+
+
+def check_trees(text: str) -> None:
+    """Refuse trees of which LightGBM would read beyond their end, or never come to a leaf.
+
+    Parameters
+    ----------
+    text : str
+        Up to where the trees end.
+    """
+    begin, *trees = text.split("Tree=")
+    head = _HEAD.fullmatch(begin)
+    if head is None:
+        raise InvalidInput("its trees do not begin as LightGBM begins them.")
+    n_features, sizes = int(head[1]) + 1, [str(len(tree) + len("Tree=")) for tree in trees]
+    if head[4].split() != sizes or not len(head[2].split()) == len(head[3].split()) == n_features:
+        raise InvalidInput("its trees or their features are not as many or as long as it says.")
+    for place, tree in enumerate(trees):
+        try:
+            wrong = _wrong_in(tree, n_features)
+        except ValueError:
+            wrong = "a number"
+        if wrong:
+            raise InvalidInput(f"{wrong} of tree {place} is not as LightGBM writes it.")
+
+
+def _wrong_in(tree: str, n_features: int) -> str | None:
+    """Name what is wrong with a tree; None if nothing is."""
+    line = dict.fromkeys(_KEYS, "") | dict(_LINE.findall(tree))
+    has_categories = line["num_cat"] != "0"
+    keys = [key for key in _KEYS if has_categories or not key.startswith("cat_")]
+    again = "".join(f"{key}={line[key]}\n" for key in keys)
+    if tree.partition("\n")[2] != f"{again}\n\n" or line["is_linear"] != "0":
+        return "a line"
+    if not all(set(line[key]) <= set("-0123456789 ") for key in _WHOLE):
+        return "a whole number"
+    values = {key: read_numbers(line[key]) for key in _KEYS}
+    n_leaves, n_categories = int(line["num_leaves"]), int(line["num_cat"])
+    n_splits, bounds, bits = n_leaves - 1, values["cat_boundaries"], values["cat_threshold"]
+    sizes = dict.fromkeys(_KEYS, n_splits) | dict.fromkeys(("leaf_value", "leaf_count"), n_leaves)
+    sizes |= dict.fromkeys(("num_leaves", "num_cat", "is_linear", "shrinkage"), 1)
+    sizes["leaf_weight"] = n_leaves if n_splits else 0
+    sizes["cat_boundaries"] = n_categories + has_categories
+    sizes["cat_threshold"] = int(bounds[-1]) if bounds.size else 0
+    for key, size in sizes.items():
+        if values[key].size != size:
+            return key
+    children = np.array([values["left_child"], values["right_child"]], dtype=np.int64)
+    # each split and each leaf has one parent, and splits come after theirs: there is no circle
+    every = [*range(-n_leaves, 0), *range(1, n_splits)] if n_splits else []
+    feature, threshold, kind = (values[key] for key in ("split_feature", "threshold", _KEYS[5]))
+    counts = np.append(values["leaf_count"], values["internal_count"])
+    fine = {
+        "left_child or right_child": np.array_equal(np.sort(children, axis=None), every)
+        and ((children < 0) | (children > np.arange(n_splits))).all()
+        and not _is_deep(children),
+        "split_feature": ((feature >= 0) & (feature < n_features)).all(),
+        "decision_type": ((kind >= 0) & (kind < 12)).all(),
+        "threshold": np.isfinite(threshold).all()
+        and np.array_equal(threshold[kind % 2 == 1], np.arange(n_categories)),
+        "leaf_value": np.isfinite(values["leaf_value"]).all(),
+        "leaf_count or internal_count": ((counts > 0) & (counts < 1 << 31)).all(),
+        "cat_boundaries": (np.diff(bounds) >= 0).all() and not bounds[:1].any(),
+        "cat_threshold": ((bits >= 0) & (bits < 1 << 32)).all(),
+    }
+    return next((name for name, is_fine in fine.items() if not is_fine), None)
+
+
+def _is_deep(children: NDArray[np.int64]) -> bool:
+    """Whether a leaf is below too many splits."""
+    depth = np.ones(children.shape[1] + 1, dtype=np.intp)
+    if depth.size > _DEEPEST:
+        for split, pair in enumerate(children.T):
+            depth[pair[pair > 0]] = depth[split] + 1
+    return bool(depth.max() > _DEEPEST)
+
+
+def read_numbers(line: str) -> Array:
+    """Numbers of one line of a tree, which LightGBM writes with 17 digits."""
+    return np.array(line.split(), dtype=np.float64)
 
 
 def as_lightgbm(features: Features) -> Any:
@@ -289,13 +403,10 @@ class Grower:
         )
 
     def _read(self, *names: str) -> list[Array]:
-        """Lines ``name=...`` of the newest tree, which LightGBM writes with 17 digits."""
+        """Lines of the newest tree."""
         text = self._booster.model_to_string(num_iteration=1, start_iteration=self.n_trees - 1)
-        found = []
-        for name in names:
-            begin = text.index(f"\n{name}=", text.index("\nTree=")) + len(name) + 2
-            found.append(np.array(text[begin : text.index("\n", begin)].split(), dtype=np.float64))
-        return found
+        lines = dict(line.partition("=")[::2] for line in text.splitlines())
+        return [read_numbers(lines[name]) for name in names]
 
 
 @contextmanager
