@@ -466,7 +466,10 @@ class Case:
 
 
 def generate(seed: int) -> Case:
-    """Make the problem of a seed; the seed fixes everything."""
+    """Make the problem of a seed, which fixes it but for which file of a part of skops is changed.
+
+    skops names these files by the place of an array in memory.
+    """
     rng = np.random.default_rng([36, seed])
     model = str(rng.choice([*MODELS, "boosted", "categories", "grown"]))
     kinds = ["state", "state", "arrays"]

@@ -172,8 +172,8 @@ def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = MAX_
             names = [_PART.format(number) for number in range(len(members) - 3)]
             parts = [_load_part(members[name], extra, room) for name in names]
             made = Reader(members[_ARRAYS], parts, room).read(state)
-            for each in parts_of(made) if _TRUSTED[0] not in extra else ():
-                _check_compiled(each)
+            for each in parts_of(made):
+                _check_compiled(each, extra)
             return made
         except (UnmetError, _UntrustedType):
             raise
@@ -273,7 +273,7 @@ def _load_part(content: bytes, trusted: frozenset[str], room: Room) -> tuple[Any
     return made, size + copied
 
 
-def _check_compiled(part: Any) -> None:
+def _check_compiled(part: Any, trusted: frozenset[str]) -> None:
     """Refuse indexes that compiled code would follow out of what a part holds."""
     if sparse.issparse(part):
         table: Any = part
@@ -284,18 +284,20 @@ def _check_compiled(part: Any) -> None:
         place = generator.state | (inner if isinstance(inner, dict) else {})
         if not (0 <= place.get("pos", 0) <= 624 and 0 <= place.get("buffer_pos", 0) <= 4):
             raise InvalidInput("a random generator in it is not as NumPy writes it.")
-    grown = [tree for iteration in getattr(part, "_predictors", ()) for tree in iteration]
+    iterations = () if _TRUSTED[0] in trusted else getattr(part, "_predictors", ())
+    grown = [tree for iteration in iterations for tree in iteration]
     if grown and part._preprocessor is not None:
         raise _UntrustedType(_TRUSTED[0])  # categories: indexes of more than the trees
     for nodes in (tree.nodes for tree in grown):
         inner = nodes["is_leaf"] == 0
+        feature = nodes["feature_idx"][inner]
         children = np.array([nodes["left"][inner], nodes["right"][inner]], dtype=np.int64)
         # each node but the first has one parent, which comes before it: there is no circle
         if (
             not len(nodes)
             or not np.array_equal(np.sort(children, axis=None), np.arange(1, len(nodes)))
             or (children <= np.flatnonzero(inner)).any()
-            or not np.isin(nodes["feature_idx"][inner], range(int(part.n_features_in_))).all()
+            or not ((feature >= 0) & (feature < int(part.n_features_in_))).all()
             or nodes["is_categorical"][inner].any()
         ):
             raise InvalidInput("a tree of scikit-learn in it leads out of itself.")
