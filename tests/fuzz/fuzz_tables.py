@@ -124,7 +124,7 @@ class SalesCase:
         for name in ("file", "shape", "head", "form", "kind", "unit"):
             if getattr(self, name) != getattr(plain, name):
                 yield replace(self, **{name: getattr(plain, name)})
-        if len(self.words) > 1:
+        if len(self.words) > 1 and self.words[0] == "plan":
             yield replace(self, words=self.words[:1])
         if self.n_items > 1:
             yield replace(self, n_items=self.n_items - 1)
@@ -142,8 +142,10 @@ class SalesCase:
         """
         if self.n_periods < 8 or "mixed dates" in self.mishaps or self.kind == "nothing":
             return False
-        if self.kind == "zeros" and self.shape == "numbered":
+        if self.shape == "numbered" and (self.kind == "zeros" or "stores" in self.mishaps):
             return False
+        if self.kind == "zeros" and "--model" in self.words:
+            return False  # another model is told to be better
         if "stray" in self.mishaps and (self.n_periods < 30 or self.form in ("serial", "seconds")):
             return False
         if self.n_items * self.n_periods < 40 and {"words", "missing", "gaps"} & {*self.mishaps}:
@@ -195,7 +197,8 @@ class SalesCase:
         return self._spoiled(rows, rng), truth
 
     def _demand(self, rng: np.random.Generator) -> np.ndarray:
-        week = 1 + 0.3 * np.sin(2 * np.pi * np.arange(self.n_periods) / 7)
+        cycle = {"day": 7, "week": 52, "month": 12}[self.period]
+        week = 1 + 0.3 * np.sin(2 * np.pi * np.arange(self.n_periods) / cycle)
         mean = float(np.exp(rng.uniform(np.log(2), np.log(60)))) * week
         demand = rng.poisson(rng.gamma(8, mean / 8)).astype(float)
         if self.kind == "fractions":
@@ -329,7 +332,7 @@ class SalesCase:
             return path, truth
         if self.file == "parquet":
             frame.columns = frame.columns.map(str)
-            for name in frame.select_dtypes("object"):
+            for name in [each for each in frame if frame[each].dtype.kind == "O"]:
                 kinds = frame[name].dropna().map(type).unique()
                 frame[name] = frame[name].astype(str) if len(kinds) > 1 else frame[name]
             as_list = {
@@ -477,6 +480,8 @@ def generate(seed: int) -> SalesCase:
         text.append("thousands")
     count = int(rng.choice(6, p=[0.15, 0.25, 0.25, 0.2, 0.1, 0.05]))
     mishaps = tuple(str(each) for each in rng.choice(MISHAPS, count, replace=False))
+    if "names" in mishaps:
+        text = [each for each in text if each != "latin-1"]  # which cannot write all of them
     words = ["plan"]
     chance = rng.random()
     if chance < 0.08:
@@ -548,6 +553,9 @@ def _judged(case: SalesCase, orders: pl.DataFrame, truth: Truth) -> str:
     usual *= order.size / shops * periods
     if order.sum() > (times + 2) * usual + 2 * case.unit * order.size and truth.often:
         return f"orders of {order.sum():g} in all, of a mean demand of {usual:g}"
+    unknown = case.n_periods < 21 and {"missing", "typo", "gaps", "words"} & {*case.mishaps}
+    if unknown:  # of a weekday nothing may be known
+        return ""
     if truth.often and order.sum() < 0.2 * usual - case.unit * order.size:
         return f"only {order.sum():g} in all, of a mean demand of {usual:g}"
     return ""

@@ -283,3 +283,12 @@ def test_a_total_is_left_out_beside_empty_columns(tmp_path):
     found = read_sales(read_file(tmp_path / "sales.csv").table)
     assert found.table.height == 30
     assert found.table.columns == ["day", "tea"]
+
+
+def test_an_item_in_thousands_is_no_code():
+    rows = days_of(["tea", "bun", "jam", "pie"]).with_columns(pl.col("sales") * 1000)
+    wide = rows.pivot("item", index="date", values="sales")
+    many = [(pl.int_range(60) * 700 % each).alias(name) for name, each in
+            (("tea", 9100), ("bun", 7900), ("jam", 8300))]  # fmt: skip
+    wide = wide.with_columns(many)  # beside one of a few values
+    assert set(read_sales(wide).table["item"]) == {"tea", "bun", "jam", "pie"}

@@ -225,3 +225,13 @@ def test_a_column_of_one_value_closes_no_day():
     schema = Schema(date="date", series=("item",), sales="sales", known_future=("shelf",))
     panel, _ = read_panel(rows, schema)
     assert (panel.observed == 0).all()
+
+
+def test_a_value_closes_days_only_where_others_are_open():
+    """Twenty days without a promotion sold nothing, two with one sold once: that is chance."""
+    rows = table(22, items=("tea",)).with_columns(
+        sales=pl.Series([0.0] * 20 + [0.0, 12.0]), promo=pl.Series([0] * 20 + [1, 1])
+    )
+    schema = Schema(date="date", series=(), sales="sales", known_future=("promo",))
+    panel, _ = read_panel(rows, schema)
+    assert not np.isnan(panel.observed).any()

@@ -238,10 +238,8 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
     if mean.size > _MAX_LIKELIHOODS:
         some = np.random.default_rng(0).choice(mean.size, _MAX_LIKELIHOODS, replace=False)
         mean, came = mean[some], came[some]
-    unit = max(float(np.mean(mean)), 1e-300)
-    if counted:  # in packs, where all sales are multiples of one
-        whole = (came == np.round(came)).all()
-        unit = float(max(np.gcd.reduce(came.astype(np.int64)), 1)) if whole else 1.0
+    counted = counted and bool(np.median(mean) < 1000.0)  # thousands, which may be packs, are not
+    unit = 1.0 if counted else max(float(np.mean(mean)), 1e-300)
     mean, came = mean / unit, came / unit
     other = _OTHER_KIND / (5.0 * mean + (1.0 if counted else 0.0))
     positive = np.maximum(came, 1e-3 * mean)  # nothing sold has no density of its own

@@ -209,6 +209,7 @@ def as_long(
             rows = rows.with_columns(pl.lit(1).alias(name))
             notes.append("No column tells how much was sold: each row counts as one unit.")
         elif _are_items(rows, free, amounts) and not _has_lines(*asked):
+            amounts = sales_columns(rows, free, coded=True)
             shown = f"{len(amounts)} columns, {amounts[0]} to {amounts[-1]}"
             notes.append(
                 f"{shown}, are taken for items: each became rows of item and sales; if one of them "

@@ -740,7 +740,7 @@ def _closed_by_column(
         rows, zeros = np.bincount(value), np.bincount(value, zero)
         others = np.bincount(value, zero & open_rows), np.bincount(value, open_rows)
         part, whole = (each.sum() - each for each in others)
-        never = (zeros == rows) & (rows >= 3) & (whole > 0)
+        never = (zeros == rows) & (rows >= 3) & (whole - part >= 3)
         never &= ((part + 0.5) / (whole + 1.0)) ** rows < 1e-3
         never = never if learn else np.isin(values, closing[name])
         if not never.any():

@@ -429,11 +429,12 @@ def holds_flags(column: pl.Series) -> bool:
 
 
 def sales_columns(
-    table: pl.DataFrame, columns: Iterable[str], *, any_amount: bool = False
+    table: pl.DataFrame, columns: Iterable[str], *, any_amount: bool = False, coded: bool = False
 ) -> list[str]:
     """Columns of numbers that may be sales: by name if there are any, otherwise by content.
 
-    Visitors or takings are such only where nothing else is (`any_amount`).
+    Visitors or takings are such only where nothing else is (`any_amount`), and whole numbers that
+    are long, few and come again only where those are no codes (`coded`).
     """
     numeric = [name for name in columns if table[name].dtype.is_numeric() and not is_id(name)]
     numeric = [name for name in numeric if _rank(name, NAMES["price"]) is None]
@@ -454,7 +455,7 @@ def sales_columns(
         if _rank(name, (*others, *RECEIPT)) is None
         and not holds_flags(table[name])
         and table[name].n_unique() > 1
-        and not (_is_sorted(table[name]) or _is_code(table[name]))
+        and not (_is_sorted(table[name]) or (_is_code(table[name]) and not coded))
     ]
     found = [name for name in some if not is_afterwards(name) and _rank(name, _MONEY) is None]
     if not found and any_amount:
