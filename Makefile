@@ -9,7 +9,7 @@ ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo app reproduce test test-min test-new test-kernels slow archives adapters lint style types quick browser \
-	docs results bench fuzz metrics vega build lock licences clean
+	docs links results bench fuzz metrics vega build lock licences clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -145,6 +145,9 @@ browser:  ## Debian's chromium, for the tests of the report and of the page
 
 docs: $(VENV)/docs  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+links: $(VENV)/docs  ## check the links of the documentation to other sites
+	$(BIN)/sphinx-build --keep-going -D nb_execution_mode=off -b linkcheck docs docs/_build/links
 
 # DATA: a folder with sets that are not bundled; QUICK=--quick: about ten minutes of CPU.
 DATA ?= $(UNMET_DATA)
