@@ -4,7 +4,7 @@
 `images/lookalike.svg` stands in explanation/what-data-can-tell.md and `images/nonlinear.svg` in
 how-to/choose-a-model.md, `images/pricing.svg` in how-to/price.md,
 `images/allocation.svg` in how-to/carry-out.md, `images/replacement.svg` in
-how-to/replace.md, `images/till-hours.svg` in how-to/till-hours.md. (`images/demo.svg` comes from
+how-to/replace.md, `images/till-hours.svg` in guides/hours.md. (`images/demo.svg` comes from
 ``python -m paper demo``, `images/bounds.svg` from ``python -m paper bounds``.)
 """
 

@@ -21,7 +21,7 @@ from unmet.planning.plan_options import command_of, plan_from_options
 from unmet.report import write_report
 
 IMAGES = Path(__file__).with_name("images")
-SIZES = {"wide": (1300, 1500), "phone": (390, 1500)}
+WIDTH, HEIGHT = 1300, 1500
 PORT = 8517
 SERVE = "from unmet.cli.main import main; main()"
 PATIENCE = 120_000
@@ -33,20 +33,18 @@ def main() -> None:
     with sync_playwright() as driver, TemporaryDirectory() as folder:
         browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
         report = write_example_report(Path(folder) / "report.html")
-        for size in SIZES:
-            page = open_page(browser, size, report.as_uri())
-            page.wait_for_selector(".chart .vega svg >> nth=0")
-            take(page, f"report-{size}")
+        page = open_page(browser, report.as_uri())
+        page.wait_for_selector(".chart .vega svg >> nth=0")
+        take(page, "report-wide")
         process = subprocess.Popen(
             [sys.executable, "-c", SERVE, "app", "--port", str(PORT), "--no-browser"]
         )
         try:
             wait_for(f"http://localhost:{PORT}/_stcore/health")
-            for size in SIZES:
-                page = open_page(browser, size, f"http://localhost:{PORT}")
-                page.locator("[data-testid=stVegaLiteChart]").first.wait_for()
-                page.locator("[data-test-script-state=notRunning]").wait_for()
-                take(page, f"app-{size}")
+            page = open_page(browser, f"http://localhost:{PORT}")
+            page.locator("[data-testid=stVegaLiteChart]").first.wait_for()
+            page.locator("[data-test-script-state=notRunning]").wait_for()
+            take(page, "app-wide")
         finally:
             process.terminate()
             process.wait()
@@ -63,9 +61,8 @@ def write_example_report(path: Path) -> Path:
     return write_report(outcome | {"command": command_of(outcome["plan"])}, path)
 
 
-def open_page(browser: Browser, size: str, address: str) -> Page:
-    width, height = SIZES[size]
-    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+def open_page(browser: Browser, address: str) -> Page:
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
     page.set_default_timeout(PATIENCE)
     page.goto(address)
     return page
