@@ -159,7 +159,7 @@ bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks
 # Ends with an error if anything fails.
 fuzz: $(VENV)/dev  ## hostile files, kills, dying clusters; ordinary problems by the thousand (long)
 	$(BIN)/pytest -m fuzz tests
-	$(BIN)/python tests/fuzz/fuzz.py --page docs/explanation/promises.md
+	$(BIN)/python tests/fuzz/fuzz.py --page docs/concepts/promises.md
 
 metrics: $(VENV)/dev  ## what a reader must hold in the head: lines, files, records, names, calls
 	$(BIN)/python benchmarks/metrics.py
