@@ -116,8 +116,7 @@ test-kernels: $(VENV)/dev  ## the numeric tests under four kernels of OpenBLAS, 
 AGED := $(foreach kind,Deprecation PendingDeprecation Future,-W ignore::$(kind)Warning)
 
 test-min: RESOLVE := --resolution lowest-direct
-# Digits of trees that an older scikit-learn grows are others: that page shows some.
-test-min: TAKE := $(AGED) --deselect docs/explanation/why-this-number.md
+test-min: TAKE := $(AGED)
 test-min: .venv-min  ## the quick tests with the lowest versions that pyproject.toml allows
 test-new: RESOLVE := --prerelease allow
 test-new: .venv-new  ## the quick tests with the newest versions there are, betas too
@@ -162,7 +161,7 @@ bench: $(VENV)/bench  ## us and the peers on the same data (long; see benchmarks
 # Ends with an error if anything fails.
 fuzz: $(VENV)/dev  ## hostile files, kills, dying clusters; ordinary problems by the thousand (long)
 	$(BIN)/pytest -m fuzz tests
-	$(BIN)/python tests/fuzz/fuzz.py --page docs/explanation/promises.md
+	$(BIN)/python tests/fuzz/fuzz.py --page docs/concepts/promises.md
 
 metrics: $(VENV)/dev  ## what a reader must hold in the head: lines, files, records, names, calls
 	$(BIN)/python benchmarks/metrics.py

@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import cache
+from itertools import dropwhile, takewhile
 from math import log
 from pathlib import Path
 from statistics import fmean
@@ -107,6 +108,11 @@ def size() -> str:
 def lost() -> str:
     """In how many scenarios another method is ahead."""
     return str(max(len(losses(suite())) - 2, 0))
+
+
+def losing() -> str:
+    """Table of the scenarios in which another method is ahead, the largest distance first."""
+    return "\n\n" + "\n".join(losses(suite())) + "\n\n"
 
 
 def table(known: str, group: str) -> str:
@@ -209,6 +215,26 @@ def cell(name: str, start: str, column: str) -> str:
     return f"{float(found):.0f}%".replace("-", "−")
 
 
+def _after(name: str, start: str) -> list[str]:
+    """Lines of a page that a benchmark wrote, from the first that begins so."""
+    lines = (RESULTS / name).read_text(encoding="utf-8").splitlines()
+    place = next((at for at, line in enumerate(lines) if line.startswith(start)), None)
+    if place is None:
+        raise SystemExit(f"{name} must have a line that begins with {start!r}.")
+    return lines[place:]
+
+
+def copied(name: str, start: str) -> str:
+    """The first table after a line that begins so, of a page that a benchmark wrote."""
+    lines = dropwhile(lambda line: not line.startswith("|"), _after(name, start))
+    return "\n\n" + "\n".join(takewhile(lambda line: line.startswith("|"), lines)) + "\n\n"
+
+
+def rest(name: str, start: str) -> str:
+    """What follows in a line that begins so, of a page that a benchmark wrote."""
+    return _after(name, start)[0].removeprefix(start).strip(" .:")
+
+
 FIGURES: dict[str, Callable[..., str]] = {
     each.__name__: each
     for each in (
@@ -219,6 +245,7 @@ FIGURES: dict[str, Callable[..., str]] = {
         verdict,
         size,
         lost,
+        losing,
         table,
         speed,
         seconds,
@@ -226,6 +253,8 @@ FIGURES: dict[str, Callable[..., str]] = {
         growth,
         rows_power,
         cell,
+        copied,
+        rest,
     )
 }
 

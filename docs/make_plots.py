@@ -1,7 +1,7 @@
 """Draw the plots of the documentation: ``python docs/make_plots.py [name …]``.
 
 `images/diagnosis.svg` is what ``diagnosis_.plot()`` shows in how-to/read-a-diagnosis.md;
-`images/lookalike.svg` stands in explanation/what-data-can-tell.md and `images/nonlinear.svg` in
+`images/lookalike.svg` stands in concepts/what-data-can-tell.md and `images/nonlinear.svg` in
 how-to/choose-a-model.md, `images/pricing.svg` in how-to/price.md,
 `images/allocation.svg` in how-to/carry-out.md, `images/replacement.svg` in
 how-to/replace.md, `images/till-hours.svg` in guides/hours.md. (`images/demo.svg` comes from

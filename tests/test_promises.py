@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs/explanation/promises.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/concepts/promises.md").read_text(encoding="utf-8")
 WRITTEN = re.sub(r"<!-- .*?: begin -->.*?<!-- .*?: end -->", "", PAGE, flags=re.DOTALL)
 PROMISES = re.findall(r"^- (.*?)(?=^- |^$)", WRITTEN, re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")

@@ -63,3 +63,26 @@ def test_partly_known_rows_do_not_hide_a_pile():
     rule.fit(COST, features, np.minimum(demand, order), censored=flags)
     assert rule.diagnosis_.chosen.orders == "at_mass"
     assert rule.share_censored_ == pytest.approx((demand > order).mean(), abs=1e-9)
+
+
+def test_flags_help_less_than_the_column_that_the_planner_had():
+    """Orders that know more of demand than the features do break the independence of A1."""
+    paid = np.zeros(3)
+    for seed in range(3):
+        festival, noise = np.random.default_rng(seed).normal(0.0, 15.0, (2, 1000))
+        stock, demand = 100 + festival, 100 + festival + noise
+        sales, flags, cost = np.minimum(demand, stock), demand > stock, Newsvendor(4, 1)
+        past, later = slice(0, 500), slice(500, 1000)
+        known = {"censored": flags[past]}
+        for place, (X, band, told) in enumerate(
+            (
+                (np.zeros((1000, 1)), None, {}),
+                (np.zeros((1000, 1)), LatentBand(random_state=0), known),
+                (festival[:, None], LatentBand(random_state=0), known),
+            )
+        ):
+            model = LinearDecision(cost, band=band).fit(X[past], sales[past], **told)
+            paid[place] += cost.cost(model.predict(X[later]), demand[later]).mean()
+    nothing, with_flags, with_the_column = paid
+    assert with_flags > 0.9 * nothing
+    assert with_the_column < 0.75 * nothing

@@ -54,7 +54,7 @@ class MiniBatchOptions:
 
     The paper prints eta 0.0007 and beta 0.0060, each outside its own search space. Its results
     speak for beta as printed and against eta as printed, so beta is 0.0060 here, and eta 0.0060,
-    which lies in its space: see slip 6 of the page "The paper, checked".
+    which lies in its space: slip 6 of docs/paper/reproduction.md.
 
     Parameters
     ----------
