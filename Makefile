@@ -137,7 +137,7 @@ archives: $(VENV)/dev  ## wheel and sdist, built twice, installed where nothing 
 adapters: $(VENV)/adapters  ## ONNX, skpro, MLflow, forecasters and Spark (Java), the real ones (2.3 GB)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/adapters-env/bin/pytest \
 		tests/adapters src/unmet/adapters \
-		docs/how-to/adapters.md docs/how-to/forecasting.md
+		docs/guides/deploy.md docs/guides/forecasting.md
 
 browser:  ## Debian's chromium, for the tests of the report and of the page
 	command -v chromium > /dev/null || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq --no-install-recommends chromium; }

@@ -1,10 +1,9 @@
 """Draw the plots of the documentation: ``python docs/make_plots.py [name …]``.
 
-`images/diagnosis.svg` is what ``diagnosis_.plot()`` shows in how-to/read-a-diagnosis.md;
-`images/lookalike.svg` stands in concepts/what-data-can-tell.md and `images/nonlinear.svg` in
-how-to/choose-a-model.md, `images/pricing.svg` in how-to/price.md,
-`images/allocation.svg` in how-to/carry-out.md, `images/replacement.svg` in
-how-to/replace.md, `images/till-hours.svg` in guides/hours.md. (`images/demo.svg` comes from
+`images/diagnosis.svg` is what ``diagnosis_.plot()`` shows in guides/diagnose.md;
+`images/lookalike.svg` stands in concepts/what-data-can-tell.md, `images/nonlinear.svg` in
+guides/models.md, `images/pricing.svg` in guides/price.md, `images/replacement.svg` in
+guides/replace.md, `images/till-hours.svg` in guides/hours.md. (`images/demo.svg` comes from
 ``python -m paper demo``, `images/bounds.svg` from ``python -m paper bounds``.)
 """
 
@@ -19,12 +18,13 @@ DOTS, LOST = ("grey", None, "circle"), ("sky", None, "diamond")
 
 
 def diagnosis():
-    """Draw what the page prints."""
+    """Draw what the page prints once demand is known to be normal."""
     from unmet import LatentBand, LinearDecision, Newsvendor
     from unmet.simulate import censoring_lab
 
     train = censoring_lab("normal", orders="noisy", noise=0.25, n=1350).train
-    model = LinearDecision(Newsvendor(underage=4, overage=1), band=LatentBand(random_state=0))
+    rule = LatentBand(families="normal", random_state=0)
+    model = LinearDecision(Newsvendor(underage=4, overage=1), band=rule)
     return model.fit(train.features, train.sales).diagnosis_.plot()
 
 
@@ -181,50 +181,6 @@ def answers(part, buyer):
     return curve("offers accepted, buyers alike", ("grey", None, "circle"), middle, share)
 
 
-def allocation():
-    """Draw what a budget is worth to nine products: how-to/carry-out.md.
-
-    Left the expected cost with the budget shared where it saves most, and with all orders cut by
-    the same share; right the shadow price, which is the slope of the former.
-    """
-    import numpy as np
-    from scipy.stats import norm
-
-    from unmet import Newsvendor, allocate
-    from unmet.charts import at, axis, curve, lines, side_by_side
-    from unmet.simulate import store10
-
-    part = store10(seed=0).test
-    mean, price = part.mean[9:18], np.array([0.5, 1.0, 2.0, 1.5, 4.0, 3.0, 2.5, 1.0, 6.0])
-    lost = np.array([2, 1, 3, 1, 5, 4, 6, 1.5, 8])
-    cost = Newsvendor(lost, price)
-    truth = np.maximum(norm.ppf((np.arange(2000) + 0.5) / 2000)[None] * 46.57 + mean[:, None], 0)
-    best = allocate(cost, truth, 1e6, use=price)
-    budgets = np.linspace(0, 1.15 * best.used, 120)
-    shared = [allocate(cost, truth, budget, use=price) for budget in budgets]
-    alike = np.minimum(budgets / best.used, 1.0)[:, None] * best.decision
-    cut = [
-        allocate(cost, truth, 1e6, use=price, lower=orders, upper=orders).expected_cost
-        for orders in alike
-    ]
-    enough = at("enough for all", "found", best.used)
-    both = [
-        curve("all orders cut alike", "fitted", budgets, cut),
-        curve("shared by allocate", "truth", budgets, [one.expected_cost for one in shared]),
-        enough,
-    ]
-    worth = [
-        curve("shared by allocate", "truth", budgets, [o.shadow_price for o in shared]),
-        enough,
-    ]
-    words = {"x": "budget of a day", "y": axis(zero=True), "legend": {p[0]: p[1] for p in both}}
-    return side_by_side(
-        lines(both, title="Expected cost of a day", **words),
-        lines(worth, title="Worth of one more unit of budget", **words),
-        width=330,
-    )
-
-
 def replacement():
     """Draw the cost rate of two real kinds of parts over the age, with and without suspensions."""
     import numpy as np
@@ -236,7 +192,7 @@ def replacement():
 
     cases = (
         ("Tires, a failure costs 10 times as much", load_tires(), 10, 1.4),
-        ("Automotive component, 20 times", load_sae(), 20, 160_000),
+        ("Component, a failure costs 20 times as much", load_sae(), 20, 160_000),
     )
     drawn = []
     for title, table, failure, most in cases:
@@ -318,7 +274,7 @@ def draw_days(reading, n_days):
 
 
 def main(names):
-    every = (diagnosis, lookalike, nonlinear, pricing, allocation, replacement, till_hours)
+    every = (diagnosis, lookalike, nonlinear, pricing, replacement, till_hours)
     for draw in every:
         name = draw.__name__.replace("_", "-")
         if not names or name in names:

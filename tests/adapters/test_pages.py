@@ -15,12 +15,12 @@ from unmet.planning import uncensor
 # other packages warn of themselves
 pytestmark = pytest.mark.filterwarnings("default:::(?!unmet)")
 
-HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 
 
 def run(page, heading, names):
     """Run the plain Python below a heading, and give its names."""
-    text = (HOW_TO / page).read_text(encoding="utf-8")
+    text = (GUIDES / page).read_text(encoding="utf-8")
     part = text.split(f"\n{heading}\n", 1)[1].split("\n## ", 1)[0]
     blocks = re.findall(r"```python\n(.*?)```", part, re.DOTALL)
     assert blocks
@@ -50,7 +50,14 @@ def forecasting_names():
 
 def test_skpro():
     pytest.importorskip("skpro")
-    found = run("adapters.md", "## skpro", {})
+    generator = np.random.default_rng(0)
+    X = pd.DataFrame({"warmth": generator.uniform(size=500)})
+    demand = 50 + 30 * X["warmth"] + generator.normal(scale=12, size=500)
+    stock = 60 + 20 * X["warmth"]
+    sales = pd.DataFrame({"sales": np.minimum(demand, stock)})
+    sold_out = pd.DataFrame({"sales": (demand > stock).astype(int)})
+    given = {"X": X, "demand": demand, "sales": sales, "sold_out": sold_out}
+    found = run("deploy.md", "## skpro", given)
     assert 6 < found["score"] < 7.5  # 12 / √π = 6.8
     assert found["diagnosis"].share_censored == found["sold_out"]["sales"].mean()
 
@@ -58,7 +65,7 @@ def test_skpro():
 @pytest.mark.slow
 def test_torch():
     pytest.importorskip("torch")
-    found = run("train-in-torch.md", "## A loop with bands", {})
+    found = run("models.md", "## Train your own PyTorch module", {})
     test, cost = found["data"].test, found["cost"]
     plain = LinearDecision(cost).fit(found["X"], found["sales"])
     assert found["paid"] < 0.9 * -plain.score(test.features, test.demand)
@@ -72,7 +79,7 @@ def test_mlflow(tmp_path, monkeypatch):
     mlflow.set_experiment("orders")
     X = pd.DataFrame({"warmth": np.linspace(0, 1, 50)})
     sales = pd.DataFrame({"sales": 30 + 20 * X["warmth"] + np.arange(50) % 7})
-    found = run("adapters.md", "## MLflow", {"X": X, "sales": sales})
+    found = run("deploy.md", "## MLflow", {"X": X, "sales": sales})
     expected = found["model"].decide(X, step=6)
     np.testing.assert_array_equal(found["orders"], expected)
     np.testing.assert_array_equal(found["again"].decide(X, step=6), expected)
@@ -86,13 +93,13 @@ def test_statsforecast():
 
 
 def test_a_group_of_which_spark_learns_nothing():
-    text = (HOW_TO / "spark.md").read_text(encoding="utf-8")
-    block = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    names = {"np": np}
+    text = (GUIDES / "scale.md").read_text(encoding="utf-8").split("\n## Spark\n", 1)[1]
+    block = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    names = {}
     exec(block.partition("\nschema")[0], names)
-    group = pd.DataFrame({"store": "a", "item": "b", "day": [1, 2], "price": [1.0, 2.0]})
+    group = pd.DataFrame({"store": "a", "item": "b", "date": [1, 2], "price": [1.0, 2.0]})
     group = group.assign(sales=[3.0, None], sold_out=[False, None])
     answer = names["orders_of"](group)
-    assert answer["day"].tolist() == [2]
+    assert answer["date"].tolist() == [2]
     assert answer["order"].isna().all()
     assert "must have at least two rows" in answer["error"].iloc[0]

@@ -136,7 +136,7 @@ def check_in_memory(model: Any, X: Any) -> None:
         "dask": "read a sample of it, frame.sample(frac=0.1).compute(), or use LinearDecision",
         "polars": "read the rows by X.collect()",
         "unmet": "read a sample of the rows, or use LinearDecision",
-    }.get(package, "fit in a function that gets tables, see docs/how-to/spark.md")
+    }.get(package, "fit in a function that gets tables, see docs/guides/scale.md")
     raise Unsupported(
         f"X must be a table in memory for {type(model).__name__}, "
         f"got {package} {type(X).__name__}: {remedy}."

@@ -325,7 +325,7 @@ def test_models_of_rows_in_memory_decide_for_a_dask_frame(kind):
 
 def test_a_spark_frame_is_sent_to_its_page():
     frame = type("DataFrame", (), {"columns": ["a"], "__module__": "pyspark.sql.dataframe"})()
-    words = r"X must be a table in memory for LinearDecision, got pyspark DataFrame: .*spark\.md\."
+    words = r"X must be a table in memory for LinearDecision, got pyspark DataFrame: .*scale\.md\."
     with pytest.raises(Unsupported, match=words):
         LinearDecision().fit(frame, "sales")
     with pytest.raises(Unsupported, match=words):
