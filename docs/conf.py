@@ -71,8 +71,8 @@ def drop_last_blank_line(_, doctree):
         block.children = [nodes.Text(block.rawsource)]
 
 
-# Public methods that packages of unmet call on each other and users need not know, by class; "" stands for
-# every class.
+# Public methods that packages of unmet call on each other and users need not know, by class.
+# The entry "" holds for every class.
 INTERNAL = {
     "": "band_rows check_state diagnosis_for fit_rows get_params parameters set_params to_state",
     "Claim": "name word",
