@@ -75,6 +75,7 @@ def drop_last_blank_line(_, doctree):
 # The entry "" holds for every class.
 INTERNAL = {
     "": "band_rows check_state diagnosis_for fit_rows get_params parameters set_params to_state",
+    "AgeReplacement": "in_time in_time_area in_time_totals late",
     "Claim": "name word",
     "DecisionLog": "check coming followed of_orders update",
     "DecisionPlan": "began column date encode encoder estimator flag from_distribution "
@@ -87,6 +88,7 @@ INTERNAL = {
     "OrderPlan": "costs_are_money decide in_words learned_from lot_ read risk_in_words "
     "until_next with_flags",
     "PaperSettings": "as_dict is_papers_store",
+    "PreventiveReplacement": "in_time in_time_area in_time_totals late",
     "Results": "datasets excess first_quartiles gap_improvement levels mean_savings "
     "means optimum_cost sales_range savings service_gap share_closed "
     "shares_closed",

@@ -19,7 +19,7 @@ is_documented = runpy.run_path(str(DOCS / "conf.py"))["is_documented"]
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 NO_SUMMARY = re.compile(r"(What|How|Which|Where|When|Why|Who|As|Of|By|In)\b")
 NO_VERB = re.compile(
-    r"(Whether|The|A|An|Its?|Their|This|These|Each|Every|All|Mean|Share of|Sum|Number|Largest)\b"
+    r"(Whether|The|A|An|Its?|Their|This|These|Each|Every|All|(Mean|Share|Sum|Number) of|Largest)\b"
     r"|\w+ing\b|(Gives|Returns|Makes|Finds|Reads|Writes|Computes|Shows|Takes)\b"
 )
 
