@@ -209,4 +209,4 @@ licences: $(VENV)/dev  ## the licences of dependencies into packaging/LICENCES.m
 		--ignore-packages unmet >> packaging/LICENCES.md
 
 clean:  ## remove everything that can be made again
-	rm -rf $(VENV) .venv-min .venv-new dist out docs/_build mlruns mlflow.db .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) .venv-min .venv-new dist out docs/_build docs/reference/generated mlruns mlflow.db .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

@@ -4,6 +4,7 @@ import re
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from types import FunctionType
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the package `paper`
 
@@ -19,8 +20,8 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
 ]
-exclude_patterns = ["_build"]
-source_suffix = {".md": "myst-nb"}
+exclude_patterns = ["_build", "_templates"]
+source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
 
 nb_execution_timeout = 600  # seconds for a cell
 nb_execution_raise_on_error = True
@@ -37,9 +38,12 @@ html_css_files = ["gallery.css"]
 
 myst_heading_anchors = 3
 
-# One page per room with everything on it: nothing is generated into the source folder.
-autosummary_generate = False
+# Pages of the API are made from templates into reference/generated, which git ignores.
+templates_path = ["_templates"]
+autosummary_generate = True
+autosummary_imported_members = True
 autodoc_member_order = "bysource"
+python_maximum_signature_line_length = 80
 autodoc_typehints = "none"  # the docstrings say types in words
 autodoc_mock_imports = ["skpro"]  # whose classes ours derive from; it is no part of the extra docs
 numpydoc_show_class_members = False
@@ -67,9 +71,57 @@ def drop_last_blank_line(_, doctree):
         block.children = [nodes.Text(block.rawsource)]
 
 
+# Public methods that packages of unmet call on each other and users need not know, by class.
+# The entry "" holds for every class.
+INTERNAL = {
+    "": "band_rows check_state diagnosis_for fit_rows get_params parameters set_params to_state",
+    "AgeReplacement": "in_time in_time_area in_time_totals late",
+    "Claim": "name word",
+    "DecisionLog": "check coming followed of_orders update",
+    "DecisionPlan": "began column date encode encoder estimator flag from_distribution "
+    "latent level model_name problem reach rows rule sellout_rate "
+    "series text_columns words",
+    "DemandForecast": "for_others others stocks_that_last training",
+    "Experiment": "costs",
+    "JumpCost": "in_time in_time_area in_time_totals late",
+    "MissingPackage": "for_extra or_load",
+    "OrderPlan": "costs_are_money decide in_words learned_from lot_ read risk_in_words "
+    "until_next with_flags",
+    "PaperSettings": "as_dict is_papers_store",
+    "PreventiveReplacement": "in_time in_time_area in_time_totals late",
+    "Results": "datasets excess first_quartiles gap_improvement levels mean_savings "
+    "means optimum_cost sales_range savings service_gap share_closed "
+    "shares_closed",
+    "Rows": "evaluated kinks mean_cost of read settled",
+    "Schema": "refuse_taken with_known_future with_sold_out",
+    "StockState": "check",
+    "StoreEvidence": "is_the_papers smallest_rmse",
+    "SupplyRules": "columns given lasting late leads longest replace rows varies whole",
+    "TableEncoder": "sources",
+    "Tiers": "checked",
+}
+
+
+def is_documented(name, member):
+    """Whether a public method or property of a class has its place on the page of the class."""
+    function = getattr(member, "fget", None) or getattr(member, "func", None) or member
+    function = getattr(function, "__func__", function)
+    if not isinstance(function, FunctionType) or name.startswith("_"):
+        return False
+    ours = function.__module__.partition(".")[0] in ("unmet", "paper")
+    internal = INTERNAL[""] + " " + INTERNAL.get(function.__qualname__.partition(".")[0], "")
+    return ours and name not in internal.split()
+
+
+def skip_member(_, what, name, member, *__):
+    """Leave methods out that scikit-learn gives to every estimator, and internal ones."""
+    return True if what in ("class", "exception") and not is_documented(name, member) else None
+
+
 def setup(app):
     from sphinx.ext import autosummary
 
     autosummary.WELL_KNOWN_ABBREVIATIONS += ("eq.", "Fig.")  # or a summary ends at "(eq."
+    app.connect("autodoc-skip-member", skip_member)
     app.connect("doctree-read", drop_last_blank_line)
     app.connect("autodoc-process-docstring", quote_fitted_names, priority=100)  # before numpydoc

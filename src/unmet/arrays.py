@@ -1,9 +1,9 @@
-"""Numbers, columns and flags of rows, and two values that are made of them: `Band` and `Limits`.
+"""Numbers, columns and flags of rows, and two values made of them: `Band` and `Limits`.
 
-The rule everywhere: a number holds for every row, a 1-D array has one entry per row. Nothing else
-is broadcast, so a forgotten ``reshape`` or a column of the wrong table is an error, not a matrix.
-What differs by row is a frozen value (`PerRow`): it never changes, has equality and a hash, and
-gives some of its rows by `take`.
+One rule holds everywhere: a number holds for every row, and a 1-D array has one entry per row.
+Nothing else is broadcast. A forgotten ``reshape`` or a column of the wrong table is therefore an
+error and never becomes a matrix. Values that differ by row derive from `PerRow`: they never change,
+they have equality and a hash, and `take` selects some of their rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Index: TypeAlias = int | slice | NDArray[np.integer[Any]] | NDArray[np.bool_]
 
 
 def read_array(name: str, value: ArrayLike, *, endless: bool = False) -> Array:
-    """Finite float64 array of 0 or 1 dimensions; not copied when it already is one.
+    """Read a finite float64 array of 0 or 1 dimensions, without a copy if it already is one.
 
     `endless` also allows infinities, for limits.
     """
@@ -56,9 +56,9 @@ def read_numbers(
     allowed: str = "a finite number",
     valid: Callable[[Any], Any] | None = None,
 ) -> Numbers:
-    """Float, or read-only float64 array with one entry per row, every entry of them `valid`.
+    """Read a float, or a read-only float64 array with one entry per row, all of them `valid`.
 
-    `allowed` says in the sentence of the error what `valid` tests, e.g. ``"a positive number"``.
+    `allowed` describes in the error message what `valid` tests, such as ``"a positive number"``.
     """
     if type(value) is float and isfinite(value) and (valid is None or valid(value)):
         return value  # the common case, twenty times faster than by way of an array
@@ -88,7 +88,7 @@ def positive(name: str, value: ArrayLike) -> Numbers:
 
 
 def refuse(name: str, allowed: str, array: Array, good: NDArray[np.bool_]) -> None:
-    """Raise the sentence that names the first entry that is not `good`."""
+    """Raise the error message that names the first entry that is not `good`."""
     if array.ndim == 0:
         raise InvalidInput(f"{name} must be {allowed}, got {float(array)}.")
     row = int(np.argmin(good))
@@ -96,7 +96,7 @@ def refuse(name: str, allowed: str, array: Array, good: NDArray[np.bool_]) -> No
 
 
 def require(good: Any, rule: str, **values: Numbers) -> None:
-    """Refuse the first row in which something does not hold, with the `values` it has there."""
+    """Refuse the first row that breaks a rule, and name the `values` of that row."""
     holds = np.atleast_1d(good)
     if holds.all():
         return
@@ -108,7 +108,7 @@ def require(good: Any, rule: str, **values: Numbers) -> None:
 
 
 def common_rows(values: Mapping[str, object]) -> int | None:
-    """Length shared by all 1-D arrays among `values` and in their tuples; None when there is none.
+    """Give the length shared by all 1-D arrays among `values`; None if there is no array.
 
     A tuple is a parameter with several numbers, such as the tiers of a cost.
     """
@@ -129,7 +129,7 @@ def common_rows(values: Mapping[str, object]) -> int | None:
 
 
 def expand(name: str, value: Numbers, n_rows: int) -> Array:
-    """Read-only view of `value` with one entry for each of `n_rows` rows."""
+    """Give a number or an array one entry per row, as a read-only view."""
     array = np.asarray(value, dtype=np.float64)
     if array.ndim and array.size != n_rows:
         raise InvalidInput(
@@ -155,7 +155,7 @@ def _not_numbers(name: str, arrived: str) -> InvalidInput:
 
 
 def as_array(name: str, value: Any) -> NDArray[Any]:
-    """Values of an array, of a series of any library, or of a sequence."""
+    """Give the values of an array, of a series of any library, or of a sequence."""
     if isinstance(value, np.ndarray):
         return np.asarray(value)
     if nw.dependencies.is_into_series(value):
@@ -170,7 +170,7 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
 
 
 def read_entries(name: str, value: Any, n_rows: int | None = None) -> NDArray[Any]:
-    """Column of any type: dates, names or numbers; with `n_rows` entries, where that is given."""
+    """Read a column of dates, names or numbers; `n_rows`, if given, is its required length."""
     column = as_array(name, value)
     if column.ndim != 1:
         raise InvalidInput(f"{name} must have one entry per row, got shape {column.shape}.")
@@ -180,7 +180,7 @@ def read_entries(name: str, value: Any, n_rows: int | None = None) -> NDArray[An
 
 
 def check_length(name: str, count: int, n_rows: int) -> None:
-    """Refuse a column that does not go with the features."""
+    """Refuse a column whose length differs from the number of rows of the features."""
     if count != n_rows:
         raise InvalidInput(
             f"{name} must have one entry per row of X, got {count} for {n_rows} rows."
@@ -190,7 +190,7 @@ def check_length(name: str, count: int, n_rows: int) -> None:
 def read_missing(
     name: str, value: Any, n_rows: int | None = None, *, endless: bool = False
 ) -> Array:
-    """Column of numbers in which None and NaN stand for what is not known; `endless` allows inf."""
+    """Read a column of numbers in which None and NaN mean unknown; `endless` allows infinities."""
     entries = read_entries(name, value, n_rows)
     if entries.dtype.kind in "biuf":
         column = entries.astype(np.float64)
@@ -218,7 +218,7 @@ def read_flags(
     missing: bool = True,
     chances: bool = False,
 ) -> Array:
-    """1 for true, 0 for false, NaN for what is missing, where it may be.
+    """Read a column of flags: 1 is true, 0 is false, NaN is missing (unless `missing` is False).
 
     `chances` also allows probabilities that a flag is true.
     """
@@ -240,26 +240,27 @@ def read_flags(
 class PerRow:
     """A frozen value whose parameters are numbers, or arrays with one entry per row, or tuples.
 
-    Gives equality, hash, representation and the choice of rows. The parameters are the fields of
-    a dataclass, or else all attributes; either way the constructor takes them by name.
+    The class provides equality, a hash, a representation and the selection of rows. The parameters
+    are the fields of a dataclass, or else all attributes. The constructor takes them by name.
     """
 
     def parameters(self) -> dict[str, Any]:
-        """Names and values of the constructor's parameters."""
+        """Give names and values of the constructor's parameters."""
         if is_dataclass(self):  # may hold more than its parameters
             return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
         return dict(vars(self))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
-        """Names and values of the constructor's parameters, as scikit-learn asks for them."""
+        """Give names and values of the constructor's parameters, as scikit-learn expects."""
         return self.parameters()
 
     def set_params(self, **parameters: Any) -> Self:
-        """Give a copy with other parameters; a value itself never changes.
+        """Give a copy with other parameters; the value itself never changes.
 
-        scikit-learn's estimators change what they hold instead of replacing it, so among them only
-        the models of this package know ``set_params(cost__underage=4)``, and with it `GridSearchCV`
-        over them and over pipelines that end in them.
+        scikit-learn's estimators change the objects that they hold instead of replacing them. Of
+        the estimators, only those of this package therefore support
+        ``set_params(cost__underage=4)``. `GridSearchCV` works over them, and over pipelines that
+        end in them.
 
         Examples
         --------
@@ -286,7 +287,13 @@ class PerRow:
         common_rows(values)
 
     def take(self, index: Index) -> Self:
-        """Keep the rows of `index` (integers, a mask or a slice); numbers hold for every row."""
+        """Select rows; parameters that are numbers hold for every row and stay as they are.
+
+        Parameters
+        ----------
+        index : array of int, array of bool, or slice
+            Rows to keep.
+        """
         values, same = self.parameters(), True
         for name, value in values.items():
             if isinstance(value, np.ndarray):
@@ -341,20 +348,22 @@ def _short(value: object) -> str:
 
 
 class Band(PerRow):
-    """Where a decision costs nothing: from observation + low to observation + high.
+    """Range above the observation in which a decision costs nothing.
 
-    The truth is at least the observation, and may lie above it; a decision in the band is as good
-    as any other there. In the paper low is ε₂ and high is ε₁ (eq. nvc-censored). The paper wants
-    low < high; equal ends are allowed here and say that the truth is observation + low.
+    The range goes from observation + low to observation + high. The truth is at least the
+    observation and may lie anywhere in the range, so every decision in the range is equally good.
+    In the paper low is ε₂ and high is ε₁ (eq. nvc-censored). The paper requires low < high. Here
+    both may be equal, which states that the truth is observation + low.
 
     Parameters
     ----------
     low, high : float or array-like of shape (n_rows,)
         Distances from the observation, in its units, with 0 <= low <= high < inf. A number holds
-        for every row.
+        for every row. Larger values of both give larger decisions.
 
     Examples
     --------
+    >>> from unmet import Band
     >>> Band(low=2, high=10)
     Band(low=2.0, high=10.0)
     >>> Band(low=0, high=[5, 0, 7.5]).width
@@ -375,20 +384,21 @@ class Band(PerRow):
 
     @classmethod
     def scaled(cls, low: ArrayLike, high: ArrayLike, observation: ArrayLike) -> Self:
-        """Band from distances on min-max scaled observations, which is how the paper states ε.
+        """Make a band from shares of the range of the observations, as the paper states ε.
 
-        The paper searches ε₁ in U(0, .20) and ε₂ in U(0, .15) and reports .1976 and .0022; these
-        are shares of the range of the observations, max - min, of the training data.
+        The paper searches ε₁ in U(0, .20) and ε₂ in U(0, .15) and reports .1976 and .0022. These
+        are shares of the range max - min of the training observations.
 
         Parameters
         ----------
         low, high : float or array-like of shape (n_rows,)
             Shares of the range.
         observation : array-like of shape (n_observations,)
-            The observations whose range is meant.
+            Observations that define the range.
 
         Examples
         --------
+        >>> from unmet import Band
         >>> Band.scaled(low=0.25, high=0.5, observation=[10, 14, 30])
         Band(low=5.0, high=10.0)
         """
@@ -401,17 +411,22 @@ class Band(PerRow):
 
     @classmethod
     def around(cls, target: ArrayLike, observation: ArrayLike) -> SignedBand:
-        """Band without width that puts the decision of each row at a target, wherever that lies.
+        """Make a band of width zero that puts the decision of each row at a target.
 
-        For observations that need not be below the truth: of a rejected offer the buyer would have
-        paid less. Its ends may be negative; every model trains on it.
+        Use it if the truth may lie below the observation. For example, a buyer who rejected an
+        offer would have paid less. The ends may be negative, and every model can train on the
+        result.
 
         Parameters
         ----------
-        target, observation : array-like of shape (n_rows,), or float
+        target : float or array-like of shape (n_rows,)
+            Best decision of each row.
+        observation : float or array-like of shape (n_rows,)
+            Observation of each row.
 
         Examples
         --------
+        >>> from unmet import Band
         >>> Band.around(target=[12, 9], observation=[10, 10])
         SignedBand(low=[2.0, -1.0], high=[2.0, -1.0])
         """
@@ -421,16 +436,40 @@ class Band(PerRow):
 
     @property
     def width(self) -> Numbers:
-        """Length of the band, high - low: 0 where the truth is taken as known."""
+        """Length of the band, high - low; it is 0 where the truth is taken as known."""
         return self.high - self.low
 
     def rows(self, n_rows: int) -> tuple[Array, Array]:
-        """Low and high with one entry for each of `n_rows` rows, as read-only views."""
+        """Give low and high one entry per row, as read-only views.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_rows,)
+            The two ends, relative to the observation.
+        """
         return expand("low", self.low, n_rows), expand("high", self.high, n_rows)
 
 
 class SignedBand(Band):
-    """A band whose ends may lie below the observation; made by `Band.around`."""
+    """A band whose ends may lie below the observation; `Band.around` makes it.
+
+    Parameters
+    ----------
+    low, high : float or array-like of shape (n_rows,)
+        Distances from the observation, in its units, with low <= high. Negative values lie below
+        the observation.
+
+    Examples
+    --------
+    >>> from unmet.arrays import SignedBand
+    >>> SignedBand(low=-2, high=3).width
+    5.0
+    """
 
     @staticmethod
     def _read_end(name: str, value: ArrayLike) -> Numbers:
@@ -440,22 +479,24 @@ class SignedBand(Band):
 class Limits(PerRow):
     """Lower and upper limit of the truth of each row.
 
-    One structure for every kind of information. A truth seen exactly has equal limits; one that is
-    at least the observation (sales of a shelf that sold out, an accepted price) has no upper limit;
-    one that is below it (a rejected offer) has no lower one.
+    Limits describe every kind of censoring. A truth that was seen has equal limits. A truth that is
+    at least the observation has no upper limit: sales of a shelf that sold out, or an accepted
+    price. A truth that is below the observation has no lower limit: a rejected offer.
 
-    Every model and every rule takes it as ``censored=``. `LatentBand` can learn from any limits;
-    other rules from those that flags can say, and refuse others.
+    Every model and every band rule accepts limits as ``censored=``. `LatentBand` can learn from any
+    limits. Other rules learn from limits that flags can express, and refuse others.
 
     Parameters
     ----------
     lower, upper : float or array-like of shape (n_rows,)
-        lower <= upper. −inf is no lower limit, +inf no upper one; equal limits say that the truth
-        was seen. A number holds for every row, but one of the two must be a column.
+        Limits, with lower <= upper. −inf is no lower limit, +inf is no upper limit, and equal
+        limits mean that the truth was seen. A number holds for every row, but one of the two must
+        be a column.
 
     Attributes
     ----------
     lower, upper : ndarray of shape (n_rows,)
+        The limits with one entry per row.
 
     Examples
     --------
@@ -492,13 +533,14 @@ class Limits(PerRow):
 
     @classmethod
     def offers(cls, price: ArrayLike, accepted: Any) -> Self:
-        """Reservation prices: at least the price of an accepted offer, below that of a rejected.
+        """Make limits of reservation prices: at least an accepted price, below a rejected one.
 
         Parameters
         ----------
         price : array-like of shape (n_rows,)
-            What was asked.
+            Price that was offered.
         accepted : array-like of bool, shape (n_rows,)
+            Whether the buyer accepted.
         """
         asked = np.atleast_1d(read_array("price", price))
         flags = read_flags("accepted", accepted, missing=False) == 1
@@ -507,7 +549,7 @@ class Limits(PerRow):
 
     @property
     def kinds(self) -> NDArray[np.str_]:
-        """For each row "exact", "right", "left", "interval" or "nothing"."""
+        """Kind of each row: "exact", "right", "left", "interval" or "nothing"."""
         kinds = np.full(self.n_rows, "interval")
         below, above = np.isneginf(self.lower), np.isposinf(self.upper)
         for name, rows in (
@@ -526,7 +568,7 @@ class Limits(PerRow):
 
     @property
     def shape(self) -> tuple[int]:
-        """(n_rows,), as a column has it: so splits of rows may cut it."""
+        """Shape of a column, (n_rows,), so that functions that split rows accept limits."""
         return (self.n_rows,)
 
     def __len__(self) -> int:
@@ -538,11 +580,17 @@ class Limits(PerRow):
         return self.take(np.array([rows]) if isinstance(rows, Integral) else rows)
 
     def flags(self, observation: Array) -> Array | None:
-        """1 where the truth is at least the observation, 0 where it is it; None if that is not all.
+        """Express limits as flags: 1 if the truth is at least the observation, 0 if it was seen.
 
         Parameters
         ----------
         observation : ndarray of shape (n_rows,)
+            Observations to compare the limits with.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or None
+            None if flags cannot express the limits.
         """
         right = np.isposinf(self.upper)
         if np.array_equal(self.lower, observation) and (right | (self.upper == self.lower)).all():

@@ -4,12 +4,13 @@
 
     UnmetError
     ├── InvalidInput       a value is not allowed (also a ValueError)
-    ├── Unsupported        two things that are fine alone do not fit together (also a TypeError)
-    ├── SolverFailure      a solver could not reach its tolerance (also a RuntimeError)
-    ├── FileFailure        a file could not be written: no room, no permission (also an OSError)
+    ├── Unsupported        two things that are valid alone do not fit together (also a TypeError)
+    ├── SolverFailure      a solver did not reach its tolerance (also a RuntimeError)
+    ├── FileFailure        a file could not be written: disk full, no permission (also an OSError)
     └── MissingPackage     an optional package is not installed (also an ImportError)
 
-Each carries one sentence: which parameter, what is allowed, what arrived.
+Each message is one sentence that names the parameter, the allowed values and the value that was
+given.
 """
 
 from __future__ import annotations
@@ -20,23 +21,58 @@ from typing import Any
 
 
 class UnmetError(Exception):
-    """Root of the tree: catch it to catch everything that `unmet` raises on purpose."""
+    """Base class of every error that `unmet` raises on purpose.
+
+    Examples
+    --------
+    >>> from unmet import Newsvendor
+    >>> from unmet.errors import UnmetError
+    >>> try:
+    ...     Newsvendor(underage=-3, overage=1)
+    ... except UnmetError as error:
+    ...     print(type(error).__name__)
+    InvalidInput
+    """
 
 
 class InvalidInput(UnmetError, ValueError):  # noqa: N818 (reads well in a traceback)
-    """A parameter has a value that is not allowed."""
+    """A parameter has a value that is not allowed.
+
+    Examples
+    --------
+    >>> from unmet import Band
+    >>> Band(low=5, high=2)
+    Traceback (most recent call last):
+    unmet.errors.InvalidInput: ...
+    """
 
 
 class Unsupported(UnmetError, TypeError):  # noqa: N818
-    """A combination lacks something; the sentence names the pair and what is missing."""
+    """Two things that are valid alone do not fit together; the message names what is missing.
+
+    Examples
+    --------
+    >>> from unmet import LinearDecision, PreventiveReplacement
+    >>> cost = PreventiveReplacement(planned=1, failure=5)
+    >>> LinearDecision(cost, solver="highs").fit([[0.0], [1.0]], [5.0, 6.0])
+    Traceback (most recent call last):
+    unmet.errors.Unsupported: ...
+    """
 
 
 class SolverFailure(UnmetError, RuntimeError):  # noqa: N818
-    """A solver stopped before its certificate reached the tolerance, or training diverged."""
+    """A solver stopped before its certificate reached the tolerance, or training diverged.
+
+    Examples
+    --------
+    >>> from unmet.errors import SolverFailure
+    >>> issubclass(SolverFailure, RuntimeError)
+    True
+    """
 
 
 def wanted(package: str, extra: str) -> str:
-    """Give what pip is asked for to get an optional package, such as ``'lightgbm>=4.5'``."""
+    """Give what pip should install for an optional package, such as ``'lightgbm>=4.5'``."""
     from importlib.metadata import PackageNotFoundError, requires  # slow, and rarely needed
 
     try:
@@ -51,24 +87,37 @@ def wanted(package: str, extra: str) -> str:
 
 
 class FileFailure(UnmetError, OSError):  # noqa: N818
-    """A file could not be written to the end; what stood there before still stands."""
+    """A file could not be written completely; the file that was there before is unchanged.
+
+    Examples
+    --------
+    >>> from unmet.errors import FileFailure
+    >>> issubclass(FileFailure, OSError)
+    True
+    """
 
 
 class MissingPackage(UnmetError, ImportError):  # noqa: N818
-    """An optional package is not installed; the sentence has the command that installs it."""
+    """An optional package is not installed; the message contains the command that installs it.
+
+    Examples
+    --------
+    >>> from unmet.errors import MissingPackage
+    >>> issubclass(MissingPackage, ImportError)
+    True
+    """
 
     @classmethod
     def for_extra(cls, user: str, package: str, extra: str) -> MissingPackage:
-        """Name what needs the package, and how to get it.
+        """Name the feature that needs the package, and the command that installs the package.
 
-        The command names the package, not our extra: it works in a clone, and where we came from
-        an index.
+        The command names the package and not an extra of unmet, so it also works in a clone.
         """
         return cls(f"{user} needs {package}: install it with pip install {wanted(package, extra)}.")
 
     @classmethod
     def or_load(cls, user: str, module: str, extra: str) -> Any:
-        """Import a module of an optional package, or say how to get the package."""
+        """Import a module of an optional package, or raise with the install command."""
         try:
             return import_module(module)
         except ImportError:

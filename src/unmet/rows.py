@@ -1,6 +1,6 @@
-"""The rows of a problem: one record of them, and how they are read from what users hand over.
+"""The rows of a problem: one record of them, and functions that read and check user input.
 
-Tables, columns and weights are read once per fit; each error is one sentence.
+Tables, columns and weights are read once per fit. Each error is one sentence.
 """
 
 from __future__ import annotations
@@ -41,30 +41,45 @@ from unmet.validation import is_missing
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a problem, checked: what models train on, rules learn from and solvers price.
+    """Checked rows of a problem, as models, band rules and solvers take them.
 
     Attributes
     ----------
     features : ndarray of shape (n_rows, n_features), or csr_array
+        Features of each row.
     observation : ndarray of shape (n_rows,)
+        Observations, such as sales.
     cost : Cost
-        Its parameters are numbers, or have one entry per row.
+        Cost of decisions. Its parameters are numbers, or have one entry per row.
     share : ndarray of shape (n_rows,) or None
-        Weights that sum to one; None where all rows count the same.
+        Weights that sum to one. None means that all rows count the same.
     band : Band or None
-        Where the truth may lie, relative to the observation; None takes observations for truth.
+        Range in which the truth may lie, relative to the observation. None takes observations for
+        the truth.
     censored : ndarray of shape (n_rows,) or None
-        1 where the truth is known to be at least the observation, 0 where it is the observation,
-        in between the probability of the first, NaN where nobody knows; None where nothing is known
-        of any row. Stock is already used.
+        1 where the truth is at least the observation, 0 where the truth is the observation, a
+        probability in between, and NaN where nothing is known. None means that nothing is known of
+        any row. Stock levels are already converted to flags.
     stock : ndarray of shape (n_rows,) or None
-        What was available; NaN where not known.
+        Available stock; NaN where unknown.
     time, series : ndarray of shape (n_rows,) or None
-        As given.
+        Time and series of each row, as given.
     limits : Limits or None
-        Between what each truth lies, where that is more than flags can say.
+        Limits of each truth, if flags cannot express them.
     entry : ndarray of shape (n_rows,) or None
-        Of lifetimes: age of each part when records began (delayed entry).
+        For lifetimes: age of each part when records began (delayed entry).
+
+    Examples
+    --------
+    A band rule of your own receives such rows:
+
+    >>> from unmet import Newsvendor
+    >>> from unmet.rows import Rows
+    >>> rows = Rows.read(Newsvendor(3, 1), X=[[0.0], [1.0], [2.0]], y=[5, 7, 9])
+    >>> rows.n_rows, rows.all_known
+    (3, False)
+    >>> rows.take([0, 2]).observation
+    array([5., 9.])
     """
 
     features: Features
@@ -81,9 +96,9 @@ class Rows:
 
     @classmethod
     def read(cls, cost: Cost, X: Any, y: Any, *known: Any, at_least: int = 1, **named: Any) -> Rows:
-        """Read what an estimator is given; what else is known as in `of`.
+        """Read and check what an estimator is given; other columns are as in `of`.
 
-        Rows without weight are among them: `counted` leaves them out.
+        Rows of weight zero are kept: `counted` drops them.
         """
         features = read_features(X, at_least=at_least)
         observation = read_column("y", y, features.shape[0])  # here: it may warn our caller's user
@@ -105,7 +120,7 @@ class Rows:
     ) -> Rows:
         """Add what else is known to features and observations that have been read.
 
-        `at_least` is the number of rows that must have weight.
+        `at_least` is the least number of rows that must have weight.
         """
         n_rows = observation.size
         share = None
@@ -144,29 +159,30 @@ class Rows:
 
     @property
     def all_known(self) -> bool:
-        """Whether for every row it is known if it is censored."""
+        """Whether each row is known to be censored or not."""
         if self.limits is not None:
             return True
         return self.censored is not None and not np.isnan(self.censored).any()
 
     def evaluated(self, cost: Cost, band: Band | None = None) -> Rows:
-        """Give the same rows another cost and band, whose numbers per row must be as many."""
+        """Give the same rows another cost and band, with as many entries as there are rows."""
         ends = {} if band is None else band.parameters()
         common_rows({"y": self.observation, **ends, **cost.parameters()})
         return replace(self, cost=cost, band=band)
 
     def counted(self) -> Rows:
-        """Leave out rows without weight."""
+        """Drop rows of weight zero."""
         if self.share is None or self.share.all():
             return self
         kept = np.flatnonzero(self.share)
         return replace(self.take(kept), share=self.share[kept])
 
     def settled(self) -> Rows:
-        """Split rows that are censored with some probability: for rules that know only yes and no.
+        """Split rows that are censored with some probability, for rules that only know yes and no.
 
-        Such a row stands twice, as censored with so much of its weight and as seen with the rest:
-        the likelihood is then what is expected of it.
+        Such a row appears twice. Once it is censored, with its probability as the share of its
+        weight. Once it is seen, with the remaining weight. The likelihood then equals its
+        expectation.
         """
         if self.censored is None:
             return self
@@ -183,7 +199,13 @@ class Rows:
         return replace(both, censored=flags, share=parts / parts.sum())
 
     def take(self, index: NDArray[np.intp]) -> Rows:
-        """Keep some rows, their shares summing to one again."""
+        """Select rows; their shares again sum to one.
+
+        Parameters
+        ----------
+        index : ndarray of int
+            Rows to keep.
+        """
         values: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -196,7 +218,7 @@ class Rows:
         return Rows(**values)
 
     def mean_cost(self, decision: Array) -> float:
-        """Weighted mean of the loss."""
+        """Compute the weighted mean of the loss."""
         loss = self.cost.loss(decision, self.observation, self.band)
         return float(loss.mean() if self.share is None else loss @ self.share)
 
@@ -209,16 +231,16 @@ class Rows:
 
 
 def read_features(X: Any, *, at_least: int = 1, allow_missing: bool = False) -> Features:
-    """Finite float64 features: C-contiguous, or a csr_array; not copied when they already are.
+    """Read finite float64 features, C-contiguous or a csr_array, without a copy if possible.
 
     Parameters
     ----------
     X : array-like, table or sparse matrix of shape (n_rows, n_features)
-        A table is anything that narwhals reads: pandas, polars, pyarrow.
+        Features. A table is anything that narwhals reads: pandas, polars or pyarrow.
     at_least : int, default=1
-        Fewest rows that make sense to the caller.
+        Least number of rows that the caller needs.
     allow_missing : bool, default=False
-        Whether NaN and None are let through, as NaN; infinity never is.
+        Whether NaN and None are allowed; both become NaN. Infinity is never allowed.
     """
     if sparse.issparse(X):
         return _read_sparse(X, at_least, allow_missing)
@@ -241,9 +263,9 @@ def read_features(X: Any, *, at_least: int = 1, allow_missing: bool = False) -> 
 
 
 def read_column(name: str, value: Any, n_rows: int | None = None) -> Array:
-    """Finite float64 column; `n_rows`, where given, is the number of rows of X that it must match.
+    """Read a finite float64 column; `n_rows`, if given, is the number of rows of X.
 
-    A table of one column is taken for that column, with scikit-learn's warning.
+    A table with one column is read as that column, with scikit-learn's warning.
     """
     if value is None:  # in scikit-learn's words
         raise InvalidInput(
@@ -269,9 +291,9 @@ def read_column(name: str, value: Any, n_rows: int | None = None) -> Array:
 
 
 def read_weights(sample_weight: Any, n_rows: int, *, at_least: int = 1) -> Array | None:
-    """Shares that sum to one, one per row; None where all rows count the same.
+    """Read weights and scale them to sum to one; None if all rows count the same.
 
-    `at_least` is the number of rows that must have weight.
+    `at_least` is the least number of rows that must have weight.
     """
     if sample_weight is None:
         return None
@@ -288,7 +310,7 @@ def read_weights(sample_weight: Any, n_rows: int, *, at_least: int = 1) -> Array
 
 
 def check_shape(shape: tuple[int, ...], at_least: int = 1) -> None:
-    """Refuse what is no table, or too small a one, in the words scikit-learn's checks expect."""
+    """Refuse input that is no table or too small, with the messages scikit-learn expects."""
     if len(shape) != 2:
         raise InvalidInput(
             f"X must have two dimensions, rows and columns, got shape {shape}: Reshape your data, "
@@ -466,10 +488,10 @@ products stay far inside float64, which ends at 1e±308."""
 
 
 def check_sizes(rows: Rows, *, features: bool = True) -> None:
-    """Refuse numbers of a size that nobody needs: their unit should be another one.
+    """Refuse numbers of extreme size, which should be given in another unit.
 
-    The largest of each kind counts; smaller ones beside it do no harm. That no feature is too large
-    was seen when they were read; where `features` count, no column may be too small.
+    Only the largest number of each kind counts; smaller ones beside it do no harm. `read_features`
+    already refuses features that are too large. If `features` is true, no column may be too small.
     """
     sizes: dict[str, Any] = {"y": rows.observation}
     if rows.band is not None:

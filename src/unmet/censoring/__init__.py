@@ -1,16 +1,16 @@
-"""Choosing ε: rules that say how far the truth may lie above an observation.
+"""Band rules and censoring models: estimate how far the truth may lie above an observation (ε).
 
-====================== =================================================== ====================
-rule                   needs                                               follows
-====================== =================================================== ====================
-`LatentBand`           nothing; uses a sell-out rate, flags, stock, dates  the likelihood of S
-`AuditedBand`          the truth of some rows                              its realised cost
+====================== =================================================== =====================
+rule                   needs                                               chooses ε by
+====================== =================================================== =====================
+`LatentBand`           nothing; uses a sell-out rate, flags, stock, dates  the likelihood
+`AuditedBand`          the truth of some rows                              the realised cost there
 `SearchedBand`         nothing                                             the paper's Step 2
-`FixedBand`            the numbers                                         them
-====================== =================================================== ====================
+`FixedBand`            two numbers                                         these numbers
+====================== =================================================== =====================
 
-`OrderRuleDetection` finds orders that followed a rule on past observations, and with them flags.
-`BandRule` is the contract for a rule of your own.
+`OrderRuleDetection` finds orders that followed a rule on past observations, and flags stock-outs.
+To write a rule of your own, derive from `BandRule`.
 """
 
 from typing import TYPE_CHECKING

@@ -22,36 +22,40 @@ from unmet.validation import WholeNumber
 
 
 class AuditedBand(TrainingRule):
-    """The shift that would have cost least on rows whose truth is known.
+    """Band that costs least on audited rows, whose truth is known.
 
-    A shift (low = high = ε) says that the truth is the observation + ε. Trained on it, a model
-    decides more; ε is chosen so that what the model decides for the audited rows costs least once
-    their truth is known. A linear model with an intercept follows a shift exactly, so the best ε
-    is a quantile of truth minus decision, and one fit tells all. For other models that is where a
-    search starts, which refits the model.
+    The rule chooses a shift ε (low = high = ε). A model that is trained with the shift takes the
+    truth to be the observation + ε, and so decides more. The rule chooses ε so that the model's
+    decisions for the audited rows cost least, given their truth. A linear model with an intercept
+    follows a shift exactly. Its best ε is a quantile of truth minus decision, so one fit is enough.
+    For other models the rule starts a search there and refits the model.
 
-    Assumes that the audited rows are like those that will be decided: audit at random. Their truth
-    is used for nothing else.
+    The rule assumes that audited rows resemble the rows to be decided, so audit at random. It uses
+    their truth for nothing else.
 
     Parameters
     ----------
     X : table, array-like or sparse matrix of shape (n_audited, n_features)
+        Features of the audited rows.
     s : array-like of shape (n_audited,) or None
-        Observations of the audited rows: only to say how many of them were censored.
+        Observations of the audited rows. They only serve to count the censored ones; None skips
+        this.
     truth : array-like of shape (n_audited,)
-        What was counted; no less than the observation.
+        Counted truth, at least the observation.
     sample_weight : array-like of shape (n_audited,), optional
+        Weights of the audited rows. None weights all of them equally.
     underage, overage : float or array-like of shape (n_audited,), optional
-        Costs of the audited rows; needed if those of the other rows are given one per row.
+        Costs of the audited rows. Needed if the costs of the training rows differ by row.
     max_refits : int, default=12
-        Most further fits of a model that does not follow a shift exactly.
+        Largest number of further fits of a model that does not follow a shift exactly. More refits
+        take longer and find ε more precisely.
 
     Attributes
     ----------
     shift_ : float
-        ε.
+        The chosen ε.
     n_refits_ : int
-        Fits of the model.
+        Number of further fits of the model.
 
     Examples
     --------
@@ -209,16 +213,18 @@ class AuditedBand(TrainingRule):
 
 
 def cheapest_shift(cost: Cost, decision: Array, truth: Array, share: Array) -> float:
-    """ε ≥ 0 for which decision + ε costs least; the smallest of several.
+    """Find the ε ≥ 0 for which decision + ε costs least; the smallest if there are several.
 
-    Exact for a cost with slopes. With two of them it is a quantile of truth − decision in which
-    each row counts with its weight times the sum of its slopes; with more, one of all their kinks.
+    The result is exact for a cost with slopes. With two slopes it is a quantile of truth −
+    decision, in which each row counts with its weight times the sum of its slopes. With more slopes
+    it is one of all their kinks.
 
     Parameters
     ----------
     cost : Cost
+        Cost of decisions.
     decision, truth, share : ndarray of shape (n_rows,)
-        Shares sum to one.
+        Decisions, truths, and weights that sum to one.
 
     Examples
     --------
@@ -257,7 +263,7 @@ def _best_tried(cost: Cost, decision: Array, truth: Array, share: Array) -> floa
 
 
 def level_of_all(cost: Cost, share: Array) -> float:
-    """Which quantile of truth − decision the best shift is; ½ for a cost without slopes."""
+    """Give the level of the best shift as a quantile of truth − decision; ½ without slopes."""
     if not isinstance(cost, PiecewiseLinearCost):
         return 0.5
     below, above = cost.slopes.rows(share.size)
@@ -265,11 +271,11 @@ def level_of_all(cost: Cost, share: Array) -> float:
 
 
 def standard_error(residual: Array, share: Array, level: float) -> float:
-    """Half the distance between the quantiles one standard error below and above a level.
+    """Halve the distance between the quantiles one standard error below and above a level.
 
-    The share of rows below the true quantile varies by √(α(1 − α)/n); quantiles at α ± that many
-    need no estimate of the density (n is 1 / Σ share²). Where α + that is beyond the largest row,
-    the answer is only a lower bound.
+    The share of rows below the true quantile varies by √(α(1 − α)/n), where n is 1 / Σ share².
+    Quantiles at α ± this share need no estimate of the density. If α plus this share exceeds the
+    largest row, the result is only a lower bound.
     """
     order = np.argsort(residual)
     reached = np.cumsum(share[order])

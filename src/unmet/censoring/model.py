@@ -1,7 +1,8 @@
-"""The contract of a censoring model, and the diagnosis: what the data say, and how surely.
+"""The contract of a censoring model, and the diagnosis of censoring.
 
-`CensoringModel` answers what the truth of a row may have been. `LatentBand` and
-`fit_censoring` fit one from whatever is known, `PanelDistribution` is one of all groups of a panel.
+`CensoringModel` describes what the truth of a row may have been. `LatentBand` and `fit_censoring`
+fit a model to the rows of one problem. `PanelDistribution` holds one model for each group of a
+panel.
 """
 
 from __future__ import annotations
@@ -50,27 +51,39 @@ class Candidate:
     truth : str
         Family of the truth, such as "normal" or "gamma".
     scale : str
-        How its scale varies: "constant", "level" (with the level) or "features".
+        How the scale of the truth varies: "constant", "level" (with its level) or "features".
     location : str
         How the truth moves with the features: "additive", "multiplicative", or "orders" (with
         orders that are known).
     orders : str
-        How orders were placed: "absent" (never binding), "noisy" (around a level that moves with
-        the features), "mixture" (the same, and sometimes without limit), "at_mass" (exactly on such
-        a level), "known" (flags or stock say), "rate" (only how often is known), "limits" (the
-        truth's own limits are known).
+        How orders were placed: "absent" (they never bind), "noisy" (around a level that moves with
+        the features), "mixture" (as "noisy", but sometimes without limit), "at_mass" (exactly at
+        such a level), "known" (flags or stock tell), "rate" (only the sell-out rate is known), or
+        "limits" (the limits of each truth are known).
     share_censored : float
         Share of rows whose truth lies above the observation.
     score : float
-        Held-out log-likelihood per row, in the units of the observation.
+        Log-likelihood per row on held-out rows, in the units of the observation. Larger is better.
     behind : float
-        How much less that is than the best candidate model's; 0 for the best.
+        Difference between the best candidate's score and this one; 0 for the best.
     standard_error : float
-        Of `behind`.
+        Standard error of `behind`.
     ties : bool
-        Whether it is within one standard error of the best, so that the data cannot tell.
+        Whether the score is within one standard error of the best, so the data cannot tell them
+        apart.
     shift : float
-        Mean ε of the training rows under it, for the cost that was given.
+        Mean ε of the training rows under this candidate, for the given cost.
+    uncensored_possible : bool
+        Whether the data cannot rule out that no row of this family is censored.
+
+    Examples
+    --------
+    >>> from unmet import LatentBand, Newsvendor
+    >>> rule = LatentBand(families="normal", orders="absent", random_state=0)
+    >>> rule = rule.fit(Newsvendor(3, 1), [[0.0]] * 40, list(range(40)))
+    >>> chosen = rule.diagnosis_.chosen
+    >>> chosen.truth, chosen.orders, chosen.share_censored
+    ('normal', 'absent', 0.0)
     """
 
     truth: str
@@ -89,16 +102,17 @@ class Candidate:
 
 @dataclass(frozen=True)
 class RobustnessCheck:
-    """Another look at the rows, which must find the censoring again.
+    """A second look at the rows, which should find the censoring again.
 
     Attributes
     ----------
     name : str
-        What was looked at.
+        What was checked.
     share : float
-        Share censored that was found there.
+        Share of censored rows that the check found.
     holds : bool
-        Whether censoring explains more there than a distribution of which nothing is hidden.
+        Whether a censored distribution explains the rows of the check better than an uncensored
+        one.
     """
 
     name: str
@@ -108,18 +122,27 @@ class RobustnessCheck:
 
 @dataclass(frozen=True)
 class QuantilePlot:
-    """Quantiles of a typical row: straight until censoring bends them.
+    """Quantiles of a typical row, which lie on a straight line unless censoring bends them.
 
     Attributes
     ----------
     levels : tuple of float
-        In (0, 1).
+        Levels of the quantiles, between 0 and 1.
     straight : tuple of float
-        Quantiles of the standardised family: plotted against them the truth is a line.
+        Quantiles of the standardised family. Plotted against them, the truth is a straight line.
     observed : tuple of float
-        What was observed, row by row relative to its own location and scale.
+        Quantiles of the observations, each relative to the location and scale of its row.
     modelled, latent : tuple of float
-        The fitted observation and the fitted truth.
+        Quantiles of the fitted observation and of the fitted truth.
+
+    Examples
+    --------
+    >>> from unmet import LatentBand, Newsvendor
+    >>> rule = LatentBand(families="normal", orders="absent", random_state=0)
+    >>> rule = rule.fit(Newsvendor(3, 1), [[0.0]] * 40, list(range(40)))
+    >>> plot = rule.diagnosis_.quantiles
+    >>> len(plot.levels) == len(plot.observed) == len(plot.latent)
+    True
     """
 
     levels: Curve
@@ -131,19 +154,27 @@ class QuantilePlot:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Decisions and their cost as the assumed sell-out rate moves.
+    """Decisions and their costs for a range of assumed sell-out rates.
 
     Attributes
     ----------
     rate : tuple of float
-        Share of rows assumed to be censored.
+        Assumed share of censored rows.
     decision : tuple of float
-        Mean decision if that rate is assumed.
+        Mean decision at that rate.
     cost : tuple of float
-        Mean cost of those decisions per row, if the chosen model is the true one.
+        Mean cost of these decisions per row, if the chosen model is true.
     fit : tuple of float
-        How much less likely the observations are than under the best rate (log-likelihood, all
-        rows); 0 for the best.
+        Log-likelihood of all rows, relative to that of the best rate; 0 for the best.
+
+    Examples
+    --------
+    >>> from unmet import LatentBand, Newsvendor
+    >>> rule = LatentBand(families="normal", random_state=0)
+    >>> rule = rule.fit(Newsvendor(3, 1), [[0.0]] * 40, list(range(40)))
+    >>> curve = rule.diagnosis_.sensitivity
+    >>> curve.decision[0] < curve.decision[-1]  # more stock-outs, larger decisions
+    True
     """
 
     rate: Curve
@@ -157,17 +188,23 @@ Profile: TypeAlias = Callable[[Sequence[float]], Sensitivity]
 
 @dataclass(frozen=True)
 class Choice:
-    """One way to decide where several candidates are left.
+    """One decision where the data leave several candidates.
 
     Attributes
     ----------
     decision : float
         Mean decision.
     worst : float
-        Certificate: the most that a row costs more on average than if the truth's distribution were
-        known, whichever candidate model is true.
+        Regret bound: the largest extra cost per row, compared with knowing the distribution of the
+        truth, over all candidates.
     worst_rate : float
-        Share censored under the candidate model under which it loses most.
+        Share of censored rows under the candidate where the extra cost is largest.
+
+    Examples
+    --------
+    >>> from unmet.censoring.model import Choice
+    >>> Choice(decision=25.0, worst=1.2, worst_rate=0.6).worst
+    1.2
     """
 
     decision: float
@@ -177,19 +214,32 @@ class Choice:
 
 @dataclass(frozen=True)
 class Ambiguity:
-    """What decisions may cost where the data cannot tell between candidates.
+    """Decisions, and what they may cost, where the data cannot tell candidates apart.
 
     Attributes
     ----------
     followed : {"least_censoring", "minimax_regret", "expected_cost"}
-        The way that the band follows: `when_unidentified` of the rule.
+        Which decision the band follows: `when_unidentified` of the rule.
     decision_range : tuple of two floats
         Mean of the smallest and of the largest best decision over all candidates that are left,
-        other sell-out rates among them.
+        including other sell-out rates.
     rates : tuple of two floats
-        Shares censored under these.
+        Shares of censored rows under these two.
     least_censoring, minimax_regret, expected_cost : Choice
-        The least censoring; the minimax regret; the least expected cost.
+        Decision for the least censoring, of minimax regret, and of least expected cost.
+
+    Examples
+    --------
+    Sales alone do not say whether they are censored:
+
+    >>> import numpy as np
+    >>> from unmet import LatentBand, Newsvendor
+    >>> sales = np.random.default_rng(0).normal(20, 4, 100)
+    >>> rule = LatentBand(families=["normal", "gumbel"], random_state=0)
+    >>> rule = rule.fit(Newsvendor(3, 1), np.zeros((100, 1)), sales)
+    >>> ambiguity = rule.diagnosis_.ambiguity
+    >>> ambiguity.least_censoring.decision < ambiguity.minimax_regret.decision
+    True
     """
 
     followed: str
@@ -206,51 +256,65 @@ Choices: TypeAlias = Callable[[], Ambiguity]
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What a band rule found.
+    """Result of a band rule: how much the observations hide, and how certain that is.
 
     Attributes
     ----------
     rule : str
         Name of the rule.
     n_rows : int
-        Rows it learned from.
+        Number of training rows.
     share_censored : float or None
-        Share of rows whose truth lies above the observation; None where the rule estimates none.
+        Share of rows whose truth lies above the observation. None if the rule does not estimate it.
     identified : {"yes", "weakly", "no"} or None
-        Whether the data can tell: "no" if they cannot even say whether anything is hidden,
-        "weakly" if not how much; None where the rule does not ask.
+        Whether the data determine the censoring: "no" if they do not even show whether anything is
+        hidden, "weakly" if they do not show how much. None if the rule does not ask.
     shift : float or None
-        Mean ε of the rows, for the cost that was given.
+        Mean ε of the rows, for the given cost.
     shift_range : tuple of two floats, or None
-        The same over all candidates that cannot be ruled out: within two standard errors, one
-        without censoring within three. Where the data cannot tell, also over the shares of
-        `share_range`, but none above 60%: there the range goes on without an end.
+        Smallest and largest `shift` over all candidates that cannot be ruled out: those within two
+        standard errors of the best, or three for a candidate without censoring. Where the data
+        cannot tell, the range also covers the shares of `share_range` up to 60%; it has no upper
+        end beyond.
     decision : float or None
         Mean decision under the chosen model.
     stake : float or None
-        What ignoring the censoring costs per row, if the chosen model is the true one.
+        Extra cost per row of ignoring the censoring, if the chosen model is true.
     stake_range : tuple of two floats, or None
-        The same over all candidates that cannot be ruled out.
+        Smallest and largest `stake` over all candidates that cannot be ruled out.
     candidates : tuple of Candidate
-        The chosen one first, then the others, best first.
+        The chosen candidate, then the others, best first.
     quantiles : QuantilePlot or None
+        Data of the quantile plot.
     notes : tuple of str
-        What a user should know, a sentence each.
+        Further findings, one sentence each.
+    share_is_seen : bool
+        Whether flags, stock or limits show which rows are censored, so `share_censored` is a count.
     share_range : tuple of two floats, or None
-        Shares censored that cannot be ruled out, over all candidates and robustness checks; None
-        where the share was given, or the rule does not ask.
+        Shares of censored rows that cannot be ruled out, over all candidates and robustness checks.
+        None if the share was given, or if the rule does not ask.
     share_given : tuple of two floats, or None
-        Lowest and highest sell-out rate that the user has given; None where the share is not the
-        user's: the data, flags or stock say it.
+        Lowest and highest sell-out rate that you gave. None if the share follows from data, flags
+        or stock.
     share_assumed : tuple of two floats, or None
-        Shares censored that decisions were made for where the data cannot tell: those of a prior,
-        between which the share lies with a probability of 80%.
+        Shares of censored rows that decisions assume where the data cannot tell: the interval that
+        holds 80% of the prior.
     robustness_checks : tuple of RobustnessCheck
-        Other looks at the rows, where a shape seems to show censoring.
+        Further looks at the rows, if the shape of the distribution suggests censoring.
     profile : Profile, Sensitivity or None
-        What computes `sensitivity` when somebody asks, or what was saved of it.
+        Computes `sensitivity`, or the saved curve.
     choices : Choices, Ambiguity or None
-        The same of `ambiguity`.
+        Computes `ambiguity`, or the saved result.
+
+    Examples
+    --------
+    >>> from unmet import LatentBand, LinearDecision, Newsvendor
+    >>> from unmet.simulate import store10
+    >>> train = store10(seed=0).train
+    >>> model = LinearDecision(Newsvendor(3, 1), band=LatentBand(random_state=0))
+    >>> diagnosis = model.fit(train.features, train.sales).diagnosis_
+    >>> diagnosis.identified, round(diagnosis.share_censored, 1)
+    ('yes', 0.5)
     """
 
     rule: str
@@ -276,12 +340,12 @@ class Diagnosis:
 
     @property
     def chosen(self) -> Candidate | None:
-        """The candidate model that the band follows."""
+        """The candidate that the band follows."""
         return self.candidates[0] if self.candidates else None
 
     @property
     def decision_range(self) -> tuple[float, float] | None:
-        """Mean decision over all candidates that cannot be ruled out."""
+        """Mean decision of the lowest and of the highest candidate that cannot be ruled out."""
         if self.decision is None or self.shift is None or self.shift_range is None:
             return None
         rest = self.decision - self.shift
@@ -289,10 +353,10 @@ class Diagnosis:
 
     @cached_property
     def sensitivity(self) -> Sensitivity | None:
-        """Decisions for assumed sell-out rates from 0 to .7; computed when first asked.
+        """Decisions for assumed sell-out rates from 0 to .7; computed on first access.
 
-        The estimated share is among the rates: it is where the profile has its tip, which may be
-        narrower than the distance between two rates.
+        The estimated share is one of the rates, because the likelihood may have a narrow peak
+        there.
         """
         if not callable(self.profile):
             return self.profile
@@ -301,10 +365,10 @@ class Diagnosis:
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        """95% interval of the share censored: `share_range`, where it was asked for.
+        """95% interval of the share of censored rows; computed on first access.
 
-        Where a sell-out rate was given it is that within the chosen family, by profile likelihood,
-        computed when first asked: it needs one fit per rate.
+        It equals `share_range` if the rule computed that range. If you gave a sell-out rate, it is
+        the profile-likelihood interval of the chosen family, which takes one fit per rate.
         """
         if self.share_censored is None:
             return None
@@ -321,19 +385,19 @@ class Diagnosis:
 
     @cached_property
     def ambiguity(self) -> Ambiguity | None:
-        """What decisions may cost if another candidate model is true; computed when first asked.
+        """Decisions and their costs if another candidate is true; computed on first access.
 
-        None where the data can tell, and where it is known which rows are censored.
+        None if the data can tell, or if it is known which rows are censored.
         """
         return self.choices() if callable(self.choices) else self.choices
 
     def to_state(self) -> dict[str, Any]:
-        """Give what a saved model holds: curves and choices instead of what computes them."""
+        """Give what a saved model holds: curves instead of the objects that compute them."""
         state = {each.name: getattr(self, each.name) for each in fields(self)}
         return state | {"profile": self.sensitivity, "choices": self.ambiguity}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and text, for JSON; the curves are computed if they were not yet."""
+        """Give plain numbers and text, for JSON; computes the curves if necessary."""
         plain = {each.name: getattr(self, each.name) for each in fields(self)}
         del plain["profile"], plain["choices"]
         plain["candidates"] = [asdict(each) for each in self.candidates]
@@ -352,12 +416,12 @@ class Diagnosis:
         return describe(self)
 
     def plot(self) -> Chart:
-        """Draw bent quantiles, and the sensitivity to the sell-out rate.
+        """Draw the quantile plot and the sensitivity to the sell-out rate.
 
         Returns
         -------
         Chart
-            Shows itself in a notebook; ``save`` writes HTML, SVG or PNG.
+            A notebook displays it. ``save`` writes HTML, SVG or PNG.
         """
         from unmet.censoring.plots import draw
 
@@ -387,44 +451,78 @@ def _crossings(rate: Any, fit: Any) -> tuple[float, float]:
 
 
 class TruthDistribution(Protocol):
-    """Distribution of the truth of some rows, given their features alone."""
+    """Distribution of the truth of some rows, given only their features."""
 
     def truth(self, level: Numbers) -> Array:
-        """Quantile of each row, at one level or at one for each row."""
+        """Give the quantile of each row, at one level or at one level per row."""
 
     def below(self, value: Array) -> Array:
-        """Probability that the truth of each row is at most a value."""
+        """Give the probability that the truth of each row is at most a value."""
 
 
 class CensoringModel(ABC):
-    """What the truth of a row may have been, given all that is known of the row.
+    """Base class of models of the truth of a row, given everything known of the row.
 
-    A model says what the truth follows given the features (`distribution`), and how likely a row
-    of which nobody knows more was censored (`_chance_censored`). Everything else is derived here:
-    a row that is seen has its observation for truth; a censored row has the distribution above its
-    observation; a row censored with some probability is a mixture of both; a truth between limits
-    has the distribution between them; and a row whose observation is NaN, such as a coming one,
-    has the whole distribution. Assumed: given the features, truth and order are independent.
+    A subclass defines `distribution`, the distribution of the truth given the features, and
+    `_chance_censored`, the probability that a row without further information is censored. The base
+    class derives the rest:
+
+    - A row that was seen has its observation as truth.
+    - A censored row has the distribution above its observation.
+    - A row that is censored with some probability has a mixture of both.
+    - A truth between limits has the distribution between them.
+    - A row whose observation is NaN, such as a coming day, has the whole distribution.
+
+    The model assumes that truth and order are independent, given the features.
 
     Attributes
     ----------
     diagnosis_ : Diagnosis
+        Result of the fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import Newsvendor
+    >>> from unmet.censoring.latent.fit import fit_censoring
+    >>> from unmet.rows import Rows
+    >>> sales, empty = np.array([4.0, 6, 8, 10, 10, 7, 5, 9]), np.array([0, 0, 0, 1, 1, 0, 0, 0])
+    >>> rows = Rows.read(Newsvendor(3, 1), np.zeros((8, 1)), sales, censored=empty)
+    >>> model = fit_censoring(rows, families="normal")
+    >>> model.probability_censored(rows)
+    array([0., 0., 0., 1., 1., 0., 0., 0.])
+    >>> bool((model.imputed(rows)[3:5] > 10).all())
+    True
     """
 
     diagnosis_: Diagnosis
 
     @abstractmethod
     def distribution(self, rows: Rows) -> TruthDistribution:
-        """Give the distribution of the truth of rows, given their features alone."""
+        """Give the distribution of the truth of rows, given only their features.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows with the features of the training rows.
+        """
 
     @abstractmethod
     def _chance_censored(self, rows: Rows) -> Array:
         """Probability that rows of which nobody knows are censored, given their observations."""
 
     def probability_censored(self, rows: Rows) -> Array:
-        """Probability that the truth of each row lies above its observation.
+        """Give the probability that the truth of each row lies above its observation.
 
-        Flags of the rows are respected; a row without an observation has NaN.
+        Parameters
+        ----------
+        rows : Rows
+            Features, observations, and flags or limits, which the model respects.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Probabilities; NaN for a row without an observation.
         """
         seen, chance = ~np.isnan(rows.observation), np.full(rows.n_rows, np.nan)
         if rows.censored is not None:
@@ -435,26 +533,41 @@ class CensoringModel(ABC):
         return chance
 
     def quantile(self, rows: Rows, level: Numbers) -> Array:
-        """Quantile of the truth of each row, given all that is known of it.
+        """Give a quantile of the truth of each row, given everything known of it.
 
         Parameters
         ----------
         rows : Rows
             Features, observations (NaN where nothing was observed) and flags or limits.
         level : float or ndarray of shape (n_rows,)
-            Between 0 and 1.
+            Levels between 0 and 1.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Quantiles.
         """
         return self._conditional(rows)(np.broadcast_to(level, rows.n_rows))
 
     def sample(self, rows: Rows, n: int, seed: int, levels: Array | None = None) -> Array:
-        """Draw truths of each row, given all that is known of it; of shape (n, n_rows).
+        """Draw truths of each row, given everything known of it.
 
-        Levels are stratified: each row has one in each of n parts of equal probability; or they
-        are given.
+        Parameters
+        ----------
+        rows : Rows
+            As in `quantile`.
+        n : int
+            Number of draws per row.
+        seed : int
+            Seed of the draws.
+        levels : ndarray of shape (n, n_rows), optional
+            Levels of the quantiles to draw. None draws one level from each of n equal intervals per
+            row.
+
+        Returns
+        -------
+        ndarray of shape (n, n_rows)
+            Draws.
         """
         generator, quantile = np.random.default_rng(seed), self._conditional(rows)
         if levels is None:
@@ -463,14 +576,26 @@ class CensoringModel(ABC):
         return np.stack([quantile(each) for each in levels]) if n else np.empty((0, rows.n_rows))
 
     def imputed(self, rows: Rows) -> Array:
-        """Give the mean truth of each row, given all that is known of it."""
+        """Give the mean truth of each row, given everything known of it.
+
+        Parameters
+        ----------
+        rows : Rows
+            As in `quantile`.
+        """
         quantile, count = self._conditional(rows), 49
         levels = (np.arange(count) + 0.5) / count
         values = [quantile(np.full(rows.n_rows, level)) for level in levels]
         return np.asarray(np.mean(values, axis=0))
 
     def decide(self, rows: Rows) -> Array:
-        """Decision of each row that costs least under the distribution, at the cost of the rows."""
+        """Give the decision of each row that costs least under the distribution.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows whose cost the decisions minimise.
+        """
         return best_decisions(self.distribution(rows).truth, rows.cost)
 
     def _conditional(self, rows: Rows) -> Callable[[Array], Array]:
@@ -500,7 +625,7 @@ class CensoringModel(ABC):
 
 
 def best_decisions(quantile: Callable[[Numbers], Array], cost: Cost) -> Array:
-    """Decision of each row that costs least on average, given the quantiles of its truth."""
+    """Find the decision of each row with the least mean cost, given the quantiles of its truth."""
     if isinstance(cost, PiecewiseLinearCost):
         return quantile(cost.level)
     if isinstance(cost, AgeReplacement | PreventiveReplacement):
@@ -515,7 +640,7 @@ def best_decisions(quantile: Callable[[Numbers], Array], cost: Cost) -> Array:
 
 
 def equally_likely(quantile: Callable[[Numbers], Array], count: int = 49) -> Array:
-    """Equally likely values of each row, of shape (count, n_rows), given its quantiles."""
+    """Give equally likely values of each row, of shape (count, n_rows), from its quantiles."""
     return np.stack([quantile((place + 0.5) / count) for place in range(count)])
 
 

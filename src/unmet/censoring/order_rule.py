@@ -1,32 +1,35 @@
-"""Find the rule that orders followed from the point mass of observations at its value.
+"""Find the rule behind past orders from the point mass of observations at the value of the rule.
 
 **Rules.** Planners order by means, maxima or exponential smoothing of past observations, of all
-days or of the same weekday; days without a row (the store was closed) are passed over.
+days or of the same weekday. Days without a row, on which the store was closed, are skipped.
 
-**Lots.** An order is factor × value, rounded to lots. The observations tell which lots were in use:
+**Lots.** An order is factor × value, rounded to lots. The observations show which lots were in use:
 orders in lots of six leave sold-out days in multiples of six.
 
-**Factor.** Wherever the order bound, the observation equals it. An observation tells exactly which
-factors would have made the order equal to it: an interval. The factor that most intervals share is
-found exactly, without a grid, by sorting their ends. What lies above the order speaks against it.
+**Factor.** Where the order was binding, the observation equals it. Each observation therefore
+defines an interval of factors that would have made the order equal to it. Sorting the ends of these
+intervals finds the factor that most of them share, exactly and without a grid. Observations above
+the order count against a factor.
 
-**Evidence.** Small counts tie by chance, smooth demand ties more often where it is dense, and a
-demand that hardly varies ties with everything that is computed from its past. A row is *at risk* if
-it reached its order, s ≥ order. A rule must beat two nulls:
+**Evidence.** Some ties are not evidence of a rule. Small counts tie by chance, smooth demand ties
+more often where it is dense, and a demand that hardly varies ties with everything computed from its
+past. A row is *at risk* if it reached its order, s ≥ order. A rule must beat two null hypotheses:
 
 smooth demand
-    The chance that s = order given s ≥ order, a hazard, is at most the largest of: the hazard of a
-    Poisson variable with the mean of the weeks around (counts of independent customers spread that
-    much, real demand more); the hazards one and two lots below the order, continued to the order by
-    their own growth; and the hazard one lot above it.
+    The chance that s = order given s ≥ order, a hazard, is at most the largest of three values. The
+    first is the hazard of a Poisson variable with the mean of the weeks around; independent
+    customers spread that much, and real demand spreads more. The second is the hazard one and two
+    lots below the order, continued to the order by its own growth. The third is the hazard one lot
+    above it.
 exchangeable orders
-    The orders of the three rows before, along weeks and along days, would have fitted as well as a
-    row's own. Given with how many of the four the observation ties, each is equally likely to be
-    one of them. A demand that stands still for a while ties with all four and is no evidence.
+    The orders of the three rows before, along weeks and along days, would have fitted as well as
+    the order of the row. Given how many of the four the observation ties with, each is equally
+    likely to be one of them. A demand that stands still for a while ties with all four and is no
+    evidence.
 
 Both are sums of independent yes/no variables with bounds on their chances, for which Chernoff's
-inequality holds; by Hoeffding (1956, Ann. Math. Statist. 27, 713-721) unequal chances may be
-replaced by their mean.
+inequality holds. By Hoeffding (1956, Ann. Math. Statist. 27, 713-721), their mean may replace
+unequal chances.
 """
 
 from __future__ import annotations
@@ -69,18 +72,20 @@ _MAX_ROWS = 40_000
 
 @dataclass(frozen=True)
 class OrderRule:
-    """What a planner computes from the observations of a series before he multiplies and rounds.
+    """Quantity that a planner computes from past observations, before a factor and rounding.
 
     Attributes
     ----------
     kind : {"mean", "maximum", "smoothing"}
+        What is computed: the mean, the maximum, or exponential smoothing.
     of : int or float
-        How many past rows a mean or maximum takes; the weight of the newest row in smoothing.
+        Number of past rows of a mean or maximum; weight of the newest row in smoothing.
     same_weekday : bool
-        Whether it looks at the same weekday only, or at all days.
+        Whether only rows of the same weekday count, or all days.
 
     Examples
     --------
+    >>> from unmet.censoring.order_rule import OrderRule
     >>> OrderRule("mean", 4).name
     'mean of the last 4 same weekdays'
     """
@@ -98,7 +103,7 @@ class OrderRule:
 
     @property
     def name(self) -> str:
-        """In words, as it is printed and as ``rules=`` takes it."""
+        """The rule in words, as it is printed and as ``rules=`` accepts it."""
         days = "same weekdays" if self.same_weekday else "days"
         if self.kind == "smoothing":
             return f"exponential smoothing {self.of:g} of {days}"
@@ -108,14 +113,25 @@ class OrderRule:
 
     @property
     def needs(self) -> int:
-        """How many rows of its chain must come before a row it speaks about."""
+        """Number of rows of the chain that must precede a row for which the rule has a value."""
         if self.kind != "smoothing":
             return int(self.of)
         # until 5% are left of the unknown value that smoothing started from
         return 1 if self.of == 1 else ceil(log(0.05) / log(1 - self.of))
 
     def value(self, histories: Histories) -> Array:
-        """Value of the rule for every row, from earlier rows only; NaN where they are too few."""
+        """Compute the value of the rule for every row, from earlier rows only.
+
+        Parameters
+        ----------
+        histories : Histories
+            Observations, sorted by series and time.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Values; NaN where there are too few earlier rows.
+        """
         weekly, s = self.same_weekday, histories.s
         place = histories.place(weekly)
         if self.kind == "smoothing":
@@ -148,7 +164,7 @@ DEFAULT_RULES: tuple[OrderRule, ...] = (
 
 
 def read_rules(rules: Any) -> Sequence[OrderRule]:
-    """Rules to try: "auto", or rules and names of rules."""
+    """Read the rules to try: "auto", or rules and names of rules."""
     if isinstance(rules, str) and rules == "auto":
         return DEFAULT_RULES
     known = {rule.name: rule for rule in DEFAULT_RULES}
@@ -163,31 +179,44 @@ def read_rules(rules: Any) -> Sequence[OrderRule]:
 
 @dataclass(frozen=True, repr=False)
 class DetectedRule:
-    """One candidate order rule and what speaks for it.
+    """One candidate order rule and the evidence for it.
 
     Attributes
     ----------
     rule : str
         What the planner computes from the past, in words.
     factor : float
-        Safety factor; NaN where no factor that was looked at puts an observation at its order.
+        Safety factor; NaN if no factor that was tried puts an observation at its order.
     lot : float or None
-        Orders are multiples of it; None where they are not rounded.
+        Orders are multiples of the lot; None if they are not rounded.
     rounding : {"up", "nearest", "down", "none"}
+        How orders are rounded to lots.
     n_rows, n_at, n_above : int
-        Rows with an order, rows at it, rows above it.
+        Rows with an order, rows exactly at their order, and rows above it.
     binding : float
-        Of the rows that reached the order, beyond those that would be at it by chance, the share
-        that it bound. 1: nothing was ever observed above it.
+        Share of the rows at risk that the order bound, not counting those that reached it by
+        chance. 1 means that no observation exceeds its order.
     z : float
-        Strength of the evidence on the scale of a standard normal variable; 0 where already the
-        shape of the observations speaks against the rule.
+        Strength of the evidence on the scale of a standard normal variable. 0 if the shape of the
+        observations already excludes the rule.
     p_value : float
-        Bound on the chance of such a point mass without the rule, after Bonferroni's correction for
-        all factors, rules and lots that were tried.
+        Upper bound on the chance of such a point mass without the rule, with Bonferroni's
+        correction for all factors, rules and lots that were tried.
     accepted : bool
+        Whether the rule was accepted.
     series : object
-        Label of the series it is about; None where it is about all of them.
+        Label of the series that the rule belongs to; None if it belongs to all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.censoring import OrderRuleDetection
+    >>> sales = np.random.default_rng(0).poisson(40, 364)
+    >>> for day in range(28, 364):
+    ...     sales[day] = min(sales[day], np.ceil(1.1 * sales[day - 28 : day : 7].mean()))
+    >>> rule = OrderRuleDetection().fit(sales, time=np.arange(364)).rule_
+    >>> rule.factor, rule.lot, rule.n_above
+    (1.1, 1.0, 0)
     """
 
     rule: str
@@ -205,7 +234,7 @@ class DetectedRule:
 
     @property
     def sold_out(self) -> float:
-        """Share of the rows with an order whose observation is exactly at it."""
+        """Share of the rows with an order whose observation is exactly at the order."""
         return self.n_at / max(self.n_rows, 1)
 
     @property
@@ -232,59 +261,62 @@ class DetectedRule:
 
 
 class OrderRuleDetection(BaseEstimator):
-    """The order rule behind a series of sales, found from the sales alone.
+    """Search for the order rule behind a series of sales, using only the sales.
 
-    Planners order by rules on past sales: the mean of the last four Mondays times a safety factor,
-    say, rounded up to a lot. Wherever demand reaches the order, sales are exactly the rule's value,
-    and never above it. Each rule is computed from the series' own past; the factor at which most
-    observations are exactly at the order is found by an exact scan; and the rule is accepted if the
-    observations have the shape that orders leave (`exceptions`) and are at the order more often
-    than both smooth demand and exchangeable orders allow, after Bonferroni's correction for
-    everything that was looked at (`level`). Every row with an order then gets a flag. One rule is
-    looked for in all series together, then one in each of the series that do not follow it.
+    Planners order by rules on past sales. An example is the mean of the last four Mondays times a
+    safety factor, rounded up to a lot. Where demand reaches the order, sales equal the value of the
+    rule, and they never exceed it. The search computes each rule from the past of the series. An
+    exact scan finds the factor that puts most observations at the order. A rule is accepted if two
+    conditions hold. The observations must have the shape that orders leave (`exceptions`). They
+    must be at the order more often than smooth demand and exchangeable orders allow, with
+    Bonferroni's correction for everything that was tried (`level`). Each row with an order then
+    gets a flag. The search first tries one rule for all series together. It then tries one rule for
+    each series that does not follow the first.
 
     Parameters
     ----------
     rules : "auto" or list of OrderRule or str, default="auto"
-        Rules to try. "auto": mean and maximum of the last 1 to 8 same weekdays and of the last 1,
-        7, 14 and 28 days, and exponential smoothing by 0.1, 0.2, 0.3 and 0.5 of both.
+        Rules to try. "auto" tries the mean and maximum of the last 1 to 8 same weekdays and of the
+        last 1, 7, 14 and 28 days, and exponential smoothing by 0.1, 0.2, 0.3 and 0.5 of both. Fewer
+        rules are faster and need less evidence.
     lots : "auto" or list of float, default="auto"
-        Lots to try; 0 is no rounding. "auto": the unit in which the observations count, and lots of
-        which there are more multiples among them than there should be.
+        Lots to try; 0 is no rounding. "auto" tries the unit in which the observations count, and
+        lots with more multiples among the observations than expected.
     level : float, default=0.001
-        Largest corrected p-value at which a rule is accepted.
+        Largest corrected p-value at which a rule is accepted. Larger values accept rules on less
+        evidence.
     exceptions : float, default=0.4
-        Largest share of the rows that reached the order which may lie above it, because someone
-        ordered more that day.
+        Largest share of the rows that reached the order and may exceed it, because somebody ordered
+        more that day. Larger values accept rules that planners often override.
     random_state : int, RandomState or None, default=None
-        Chooses 40,000 rows that tell the factor when there are more.
+        Seed of the sample of 40,000 rows that determine the factor, if there are more rows.
 
     Attributes
     ----------
     accepted_ : bool
         Whether any rule was accepted.
     rule_ : DetectedRule or None
-        The accepted rule; of several, the one with most rows at its orders.
+        The accepted rule; if there are several, the one with the most rows at its orders.
     rules_ : dict
-        The accepted rule of each series, or None, by its label.
+        The accepted rule of each series, or None, by the label of the series.
     candidates_ : list of DetectedRule
-        Everything that was tried on all series together, best first, then the best of each series
-        that was looked at alone.
+        All rules that were tried on all series together, best first, then the best rule of each
+        series that was searched alone.
     order_ : ndarray of shape (n_rows,)
-        Order of each row by the accepted rule of its series; NaN where there is none or the past is
-        too short.
+        Order of each row by the accepted rule of its series; NaN without a rule or with too little
+        history.
     censored_ : ndarray of shape (n_rows,)
-        1 where the row sold out, 0 where demand was seen, NaN where it is not known: no accepted
-        rule, too little history, nothing ordered, or an observation above the order.
+        1 where the row sold out, 0 where demand was seen, NaN where neither is known: no accepted
+        rule, too little history, an order of zero, or an observation above the order.
     n_tests_ : int
-        How many combinations of rule, lot and factor were compared.
+        Number of combinations of rule, lot and factor that were compared.
 
     Notes
     -----
-    Demand is taken to spread at least like counts of independent customers (Poisson). A demand
-    that hardly varies cannot be told from orders and is left alone; nor can one be found whose
-    orders followed unseen demand, or change only every few months. A row at its order may be one
-    whose demand happened to equal it.
+    The search assumes that demand spreads at least as much as counts of independent customers
+    (Poisson). It does not find a rule if demand hardly varies, if orders followed unseen demand, or
+    if orders change only every few months. On a day at its order, demand may also have equaled the
+    order by chance.
 
     Examples
     --------
@@ -333,18 +365,19 @@ class OrderRuleDetection(BaseEstimator):
         series: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Look for the rule.
+        """Search for the rule.
 
         Parameters
         ----------
         s : array-like of shape (n_rows,)
-            Observations, not negative, in any order of rows.
+            Non-negative observations, with rows in any order.
         time : array-like of shape (n_rows,)
-            Dates, or whole numbers that count days; each at most once in a series.
+            Dates, or whole numbers that count days. Each occurs at most once in a series.
         series : array-like of shape (n_rows,), optional
-            Label of the series of each row, e.g. store and product in one; None is a single one.
+            Label of the series of each row, such as store and product in one. None is a single
+            series.
         sample_weight : array-like of shape (n_rows,), optional
-            Rows of weight 0 are history but no evidence; other weights make no difference.
+            Rows of weight 0 are history but no evidence. Other weights make no difference.
 
         Returns
         -------
@@ -429,9 +462,9 @@ class OrderRuleDetection(BaseEstimator):
 
 
 class Histories:
-    """Observations of several series, sorted by series and time, and which row comes before which.
+    """Observations of several series, sorted by series and time, with the predecessor of each row.
 
-    A *chain* is what a rule on the past runs along: all days of a series, or its Mondays, its
+    A *chain* is the sequence of rows that a rule uses: all days of a series, or its Mondays, its
     Tuesdays and so on.
 
     Parameters
@@ -442,15 +475,17 @@ class Histories:
     Attributes
     ----------
     s : ndarray of shape (n_rows,)
+        Observations.
     series : ndarray of shape (n_rows,), int
-        Which series a row belongs to: a place in `labels`.
+        Series of each row, as a position in `labels`.
     labels : list
+        Labels of the series.
     given : ndarray of shape (n_rows,), int
-        Where each row stood in what the user gave.
+        Position of each row in the input.
     counts : ndarray of shape (n_rows,), bool
         Whether the row is evidence; a row of weight 0 is only history.
     unit : float
-        What observations are multiples of; 0 where they are not.
+        Observations are multiples of it; 0 if they are not multiples of anything.
     """
 
     def __init__(self, s: Any, time: Any, series: Any = None, sample_weight: Any = None) -> None:
@@ -497,14 +532,14 @@ class Histories:
             self._chains[weekly] = rows, place, np.repeat(lengths, lengths) - 1 - place
 
     def place(self, weekly: bool) -> Places:
-        """How many rows of its chain come before each row."""
+        """Count the rows of the chain that precede each row."""
         rows, place, _ = self._chains[weekly]
         found = np.empty_like(place)
         found[rows] = place
         return found
 
     def before(self, values: Array, lag: int, weekly: bool) -> Array:
-        """Value `lag` rows earlier in the chain, later for negative lags; NaN if there is none."""
+        """Give the value `lag` rows earlier in the chain (later for negative lags); NaN if none."""
         rows, place, left = self._chains[weekly]
         there = place >= lag if lag > 0 else left >= -lag
         found = np.empty(values.size)
@@ -513,15 +548,15 @@ class Histories:
 
     @cached_property
     def repeats(self) -> Mask:
-        """Whether an observation is that of the day before, or of the same weekday before."""
+        """Whether an observation equals that of the day before, or of the same weekday before."""
         day_before, week_before = (self.before(self.s, 1, weekly) for weekly in (False, True))
         return np.asarray((self.s == day_before) | (self.s == week_before))
 
     @cached_property
     def local_level(self) -> Array:
-        """Take the smaller mean of the 8 weeks before and after, same weekday; NaN if too few.
+        """Smaller mean of the 8 weeks before and after, same weekday; NaN if there are too few.
 
-        The row itself is left out: a high day is no sign of a high level.
+        The row itself is left out, because a high day is no sign of a high level.
         """
         sides: list[Array] = []
         for side in (1, -1):
@@ -535,10 +570,11 @@ class Histories:
 
     @cached_property
     def unrest(self) -> list[Array]:
-        """How much each row differs from the one before, along days and along weeks.
+        """Difference of each row from the previous one, along days and along weeks.
 
-        (s − s')² / (s + s') in units, 1 on average for Poisson counts of one level; at most 4, so
-        that a few jumps do not hide that nothing moves otherwise; NaN where there is nothing.
+        The measure is (s − s')² / (s + s') in units. It is 1 on average for Poisson counts of one
+        level. It is capped at 4, so a few jumps do not hide that nothing moves otherwise. NaN where
+        nothing is known.
         """
         moves: list[Array] = []
         for weekly in (False, True):
@@ -579,12 +615,13 @@ class Rounding:
     Attributes
     ----------
     lot : float
-        Orders are multiples of it; 0 where they are not rounded.
+        Orders are multiples of the lot; 0 if they are not rounded.
     direction : {"up", "nearest", "down", "none"}
+        Direction of the rounding.
     literal : bool
-        How a value is treated that is a multiple already (or half-way between two): as computers
-        do it by default, or as on paper. 1.1 × 50 is 55.00000000000001 in binary and rounds up
-        to 56; 2.5 is rounded to 2 by Python and by numpy, to 3 on paper.
+        How to treat a value that already is a multiple, or half-way between two: by binary
+        arithmetic as computers do (True), or as on paper (False). 1.1 × 50 is 55.00000000000001 in
+        binary and rounds up to 56. Python and numpy round 2.5 to 2, paper rounds it to 3.
     """
 
     lot: float
@@ -592,7 +629,7 @@ class Rounding:
     literal: bool = False
 
     def order(self, wanted: Array) -> Array:
-        """Round what the rule asks for."""
+        """Round the quantity that the rule gives."""
         if self.direction == "none":
             return wanted
         lots = wanted / self.lot
@@ -605,19 +642,19 @@ class Rounding:
         return np.asarray(whole * self.lot)
 
     def gap(self, s: Array, order: Array) -> Array:
-        """Observation minus order; exactly 0 where they are the same but for arithmetic."""
+        """Subtract orders from observations; exactly 0 if they differ by arithmetic only."""
         near = _STORED * (self.lot or np.abs(order))
         apart = s - order
         return np.where(np.abs(apart) <= near, 0.0, apart)
 
     def reach(self, s: Array) -> tuple[Array, Array, Array]:
-        """Say what the rule must have asked for, so that observations are at or above their orders.
+        """Find the rule's quantities for which observations are at or above their orders.
 
         Returns
         -------
         start, stop : ndarray of shape (n_rows,)
-            The order equals the observation if factor × value lies between them; NaN where no
-            order can equal it. Rounding up excludes `start`, the others exclude `stop`.
+            The order equals the observation if factor × value lies between them; NaN if no order
+            can equal it. Rounding up excludes `start`, the others exclude `stop`.
         above : ndarray of shape (n_rows,)
             The observation exceeds the order if factor × value lies below this.
         """
@@ -634,9 +671,9 @@ class Rounding:
 
 
 def read_lots(lots: Any, s: Array) -> tuple[float, tuple[Rounding, ...]]:
-    """Read the unit in which observations count, 0 where in none, and the ways of rounding to try.
+    """Read the unit in which observations count (0 if there is none) and the roundings to try.
 
-    Lots are those that a user names, or found in the observations (`"auto"`).
+    Lots are those that you name, or those found in the observations (`"auto"`).
     """
     positive = s[s > 0]
     unit = _unit(positive)
@@ -716,33 +753,35 @@ def best_factors(
     rounding: Rounding,
     price: float,
 ) -> tuple[Array, Array, int]:
-    """Factor of each group that puts most rows at the order and fewest above it.
+    """Find the factor of each group that puts most rows at the order and fewest above it.
 
-    A row is at its order for factors in an interval, (first, last] when rounding up and when not
-    rounding, else [first, last), and above its order for factors below another end. The number of
-    intervals that hold a factor is largest at one of their closed ends. All groups share one axis,
-    each its own stretch of it, so that one sort serves them all.
+    A row is at its order for factors in an interval: (first, last] when rounding up or not
+    rounding, else [first, last). It is above its order for factors below another end. The number of
+    intervals that contain a factor is largest at one of their closed ends. All groups share one
+    axis, each with its own stretch, so a single sort serves all of them.
 
     Parameters
     ----------
     s, value : ndarray of shape (n_rows,)
-        Observations, and the rule's value before the factor and rounding; rows without one are left
+        Observations, and the rule's value before factor and rounding; rows without a value are left
         out.
     group : ndarray of shape (n_rows,), int
-        Rows that share a factor.
+        Group of each row; rows of a group share a factor.
     n_groups : int
+        Number of groups.
     rounding : Rounding
+        How orders are rounded.
     price : float
-        What a row above the order costs, in rows at the order.
+        Penalty of a row above the order, in rows at the order.
 
     Returns
     -------
     factor : ndarray of shape (n_groups,)
-        A round number among the best factors; NaN where no factor puts a row at its order.
+        A round number among the best factors; NaN if no factor puts a row at its order.
     gain : ndarray of shape (n_groups,)
-        Rows at the order minus `price` for every row above it.
+        Rows at the order minus `price` for each row above it.
     looked_at : int
-        How many factors were compared: the number of hypotheses.
+        Number of factors compared, which is the number of hypotheses.
     """
     stride, end = 4.0, 3.9
     use = np.flatnonzero((value > 0) & (s > 0))

@@ -1,6 +1,6 @@
-"""The contract of a band rule: what is known goes in, a band for any rows comes out.
+"""The contract of a band rule: it learns from all that is known and gives a band for any rows.
 
-`FixedBand` is the simplest rule; `TrainingRule` is for those that train the model.
+`FixedBand` is the simplest rule. `TrainingRule` is the base class of rules that train the model.
 """
 
 from __future__ import annotations
@@ -25,20 +25,39 @@ from unmet.solvers.problem import HingeProblem
 
 
 class BandRule(BaseEstimator, ABC):
-    """How far the truth may lie above an observation, learned from the observations.
+    """Base class of rules that estimate a band from the observations.
 
-    A rule of your own is one class with two methods: `_fit` learns from a checked `Rows` and
-    returns a `Diagnosis`; `_band` gives the band of any rows for a cost. Constructor parameters are
-    stored untouched, as scikit-learn asks. Every model takes a rule as ``band=``; it fits a copy of
-    it and keeps the copy as ``band_rule_`` and its diagnosis as ``diagnosis_``.
+    To write a rule of your own, derive from this class and define two methods. ``_fit(rows,
+    estimator)`` learns from checked `Rows` and returns a `Diagnosis`. ``_band(features, cost)``
+    returns the band of any rows. Store constructor parameters without changes, as scikit-learn
+    requires. Every model takes a rule as ``band=``. It fits a copy, keeps the copy as
+    ``band_rule_``, and shows the diagnosis as ``diagnosis_``.
 
     Attributes
     ----------
     diagnosis_ : Diagnosis
-        What the data say about censoring, and how surely.
+        Result of the rule.
     cost_ : Cost
         The cost that `fit` was given.
     n_features_in_ : int
+        Number of features of the training rows.
+
+    Examples
+    --------
+    A rule that adds 10% of the mean sales:
+
+    >>> from unmet import Band, LinearDecision, Newsvendor
+    >>> from unmet.censoring import BandRule, Diagnosis
+    >>> class TenPercent(BandRule):
+    ...     def _fit(self, rows, estimator):
+    ...         self.shift_ = 0.1 * rows.observation.mean()
+    ...         return Diagnosis("TenPercent", rows.n_rows, shift=self.shift_)
+    ...
+    ...     def _band(self, features, cost):
+    ...         return Band(low=self.shift_, high=self.shift_)
+    >>> model = LinearDecision(Newsvendor(1, 1), band=TenPercent())
+    >>> model.fit([[0.0], [0.0], [0.0]], [9.0, 10.0, 11.0]).predict([[0.0]])
+    array([11.])
     """
 
     _takes_limits = False
@@ -70,28 +89,32 @@ class BandRule(BaseEstimator, ABC):
         series: Any = None,
         estimator: Any = None,
     ) -> Self:
-        """Learn from features, observations and whatever else is known.
+        """Learn from features, observations and everything else that is known.
 
         Parameters
         ----------
         cost : Cost
+            Cost of decisions.
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
         s : array-like of shape (n_rows,)
-            Observations.
+            Observations, such as sales.
         sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows. None weights all rows equally.
         underage, overage : float or array-like of shape (n_rows,), optional
-            Instead of those of `cost`.
+            Costs that replace those of `cost`. None keeps those of `cost`.
         censored : array-like of shape (n_rows,), or Limits, optional
-            True where the truth is known to be at least the observation, False where it is the
-            observation, a number between where that has some probability (`unmet.censoring.hours`),
-            missing (None, NaN) where nobody knows. Or between what limits the truth of
-            each row lies, such as ``Limits.offers(price, accepted)``.
+            True if the truth is at least the observation, False if the truth is the observation, a
+            probability in between (`unmet.censoring.hours` gives such), and None or NaN if unknown.
+            `Limits` give a lower and an upper limit of each truth, such as ``Limits.offers(price,
+            accepted)``.
         stock : array-like of shape (n_rows,), optional
-            What was available; s ≥ stock means censored, s < stock seen. Missing allowed.
+            Available stock. s ≥ stock means censored, s < stock means seen, NaN means unknown.
         time, series : array-like of shape (n_rows,), optional
-            When an observation was made, and to which series it belongs.
+            Date and series of each observation. `LatentBand` searches them for an order rule.
         estimator : estimator, optional
-            The model that will be trained, without its band; for rules that must refit it.
+            The model that will be trained, without its band. Rules that must refit the model need
+            it.
 
         Returns
         -------
@@ -104,14 +127,14 @@ class BandRule(BaseEstimator, ABC):
         return self.fit_rows(rows, cost, estimator=estimator)
 
     def fit_rows(self, rows: Rows, cost: Cost, *, estimator: Any = None) -> Self:
-        """Learn from rows that have been read, at their own costs: what models call.
+        """Learn from checked rows at their own costs; models call this method.
 
         Parameters
         ----------
         rows : Rows
-            Those without weight may be among them.
+            Training rows. Rows of weight zero are allowed.
         cost : Cost
-            What `band` takes where it is told of no other.
+            Cost that `band` uses by default.
         estimator : estimator, optional
             As in `fit`.
         """
@@ -126,7 +149,7 @@ class BandRule(BaseEstimator, ABC):
         return self
 
     def to_state(self) -> dict[str, Any]:
-        """Give what a saved rule holds; of a cost with one number per row none of these."""
+        """Give what a saved rule holds, without costs that have one number per row."""
         kept: Any = self.__getstate__()
         state: dict[str, Any] = dict(kept)
         if "cost_" in state:
@@ -134,7 +157,7 @@ class BandRule(BaseEstimator, ABC):
         return state
 
     def diagnosis_for(self, cost: Cost) -> Diagnosis:
-        """Diagnosis for another cost than that of `fit`; the same where the rule asks for none."""
+        """Give the diagnosis for another cost; unchanged if the rule ignores costs."""
         return self.diagnosis_
 
     def band(
@@ -146,22 +169,25 @@ class BandRule(BaseEstimator, ABC):
         overage: ArrayLike | None = None,
         observation: Any = None,
     ) -> Band:
-        """Band of any rows, in the units of the observation.
+        """Give the band of any rows, in the units of the observation.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
         cost : Cost, optional
-            Another one than `fit` was given: what was learned about the truth is used again.
+            Another cost than that of `fit`. The rule reuses what it learned about the truth. None
+            takes the cost of `fit`.
         underage, overage : float or array-like of shape (n_rows,), optional
-            Instead of those of the cost.
+            Costs that replace those of the cost. None keeps those of the cost.
         observation : array-like of shape (n_rows,), optional
-            Of these rows, where they are known. A rule that learned from limits of the truth then
-            puts each decision where it belongs, whatever was observed; others do not ask.
+            Observations of these rows, if known. A rule that learned from limits then puts each
+            decision at its target, whatever was observed. Other rules ignore them.
 
         Returns
         -------
         Band
+            Low and high of each row.
         """
         features, used = self._read(X, cost, underage, overage)
         if observation is None:
@@ -171,7 +197,7 @@ class BandRule(BaseEstimator, ABC):
         )
 
     def band_rows(self, rows: Rows) -> Band:
-        """Band of rows that have been read, at their cost: what models call."""
+        """Give the band of checked rows at their cost; models call this method."""
         return self._band_at(rows.features, rows.cost, rows.observation)
 
     def _band_at(self, features: Features, cost: Cost, observation: Array) -> Band:
@@ -208,14 +234,15 @@ class BandRule(BaseEstimator, ABC):
 
 
 class FixedBand(BandRule):
-    """The same two numbers for every row.
+    """The same band for every row.
 
     Parameters
     ----------
     low, high : float, default=0.0
-        ε₂ and ε₁.
+        Ends of the band above the observation: ε₂ and ε₁ of the paper. Larger values give larger
+        decisions.
     scaled : bool, default=False
-        Whether they are shares of the range of the observations, as in the paper's tables.
+        Whether low and high are shares of the range of the observations, as in the paper's tables.
 
     Examples
     --------
@@ -262,10 +289,10 @@ class LinearRule:
 
 
 class TrainingRule(BandRule):
-    """A rule that trains the model it is given, and searches again for another cost.
+    """Base class of rules that train the model, and search again for another cost.
 
-    `_fit` calls `_learn`, `_band` calls `_found`. Costs that differ by row belong to the rows of
-    `fit`; all that can be said for the costs of other rows is what was learned from those.
+    `_fit` calls `_learn`, and `_band` calls `_found`. Costs that differ by row belong to the
+    training rows. For the costs of other rows, the rule only knows what it learned from those.
     """
 
     @abstractmethod

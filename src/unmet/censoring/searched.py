@@ -23,7 +23,7 @@ from unmet.validation import Seed, WholeNumber, read_parameters
 
 @contextmanager
 def quiet(optuna: Any) -> Iterator[None]:
-    """Let Optuna print nothing for a while, and not warn that some of its options are young."""
+    """Turn off the messages of Optuna, and its warnings about experimental options."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
@@ -40,40 +40,41 @@ _PARAMETERS = {"n_folds": WholeNumber(1), "n_trials": WholeNumber(1), "random_st
 
 
 class SearchedBand(TrainingRule):
-    """ε₁ and ε₂ that minimise the ε-insensitive cost on validation rows: the paper's Step 2.
+    """Search for the band of least ε-insensitive cost on validation rows: the paper's Step 2.
 
-    V times the rows are split into 75% on which the model is trained and 25% on which its mean
-    ε-insensitive cost is taken; the mean of the V costs is minimised over a box by the
-    tree-structured Parzen estimator (TPE; Hyperopt in the paper, Optuna here). ε is a share of the
-    range of the observations: the published boxes only make sense on min-max scaled sales.
+    The rule splits the rows `n_folds` times into 75% for training and 25% for validation. It
+    minimises the mean ε-insensitive cost of the validation rows over a box of ε₁ and ε₂. The search
+    is the tree-structured Parzen estimator (Hyperopt in the paper, Optuna here). ε is a share of
+    the range of the observations, because the published boxes assume min-max scaled sales.
 
-    **The search is degenerate.** It minimises the very cost that ε enters, which falls whenever ε₁
-    grows or ε₂ shrinks, on any data. So it returns the corner of its box, and learns nothing about
-    censoring; on uncensored data its answer does harm. A warning says so. The rule is here to
-    reproduce the paper; to choose ε, use another one.
+    **The search is degenerate.** It minimises the same cost that ε enters. That cost falls whenever
+    ε₁ grows or ε₂ shrinks, for any data. The search therefore returns the corner of its box and
+    learns nothing about censoring. On uncensored data its result does harm. The rule warns about
+    this. Use it to reproduce the paper, and another rule to choose ε.
 
     Parameters
     ----------
     n_folds : int, default=5
-        V, the number of random splits; the paper does not say how many.
+        Number of random splits (the paper's V, which the paper does not state). More splits take
+        longer and make the mean cost less noisy.
     n_trials : int, default=50
-        Number of pairs that are tried; the paper does not say how many.
+        Number of pairs to try; the paper does not state it. More trials come closer to the corner.
     high_box, low_box : (float, float), default=(0.0, 0.2) and (0.0, 0.15)
-        Where ε₁ and ε₂ are searched, as shares of the range of the observations. For costs with
-        one ε (eq. cp, pr) low stays at 0.
+        Search ranges of ε₁ and ε₂, as shares of the range of the observations. For costs with a
+        single ε (eq. cp, pr), ε₂ stays at 0.
     random_state : int, RandomState or None, default=None
-        Seed of the splits and of the search.
+        Seed of the splits and of the search. None draws a new seed in each fit.
 
     Attributes
     ----------
     low_, high_ : float
         ε₂ and ε₁ as shares of the range, as in Table epsilonSearchResults.
     band_ : Band
-        The same in the units of the observation.
+        The same band in the units of the observation.
     best_cost_ : float
         Mean ε-insensitive cost on the validation rows.
     at_corner_ : bool
-        Whether both sit at the end of their boxes where the cost is least by construction.
+        Whether both ends are at the limit of their range where the cost is least by construction.
 
     Examples
     --------

@@ -1,18 +1,18 @@
-"""Costs of decisions: what is paid once the truth is known, and what is trained on until then.
+"""Costs of decisions: what you pay once the truth is known, and what models are trained on.
 
-======================= ================= =======================================
-cost                    paper             solvers
-======================= ================= =======================================
-`Newsvendor`            eq. nvc-censored  exact, or any that follows a subgradient
-`CustomPricing`         eq. cp            the same
-`TieredCost`            more slopes       the same
-`SquaredError`          eq. MSELoss       least squares
-`PreventiveReplacement` eq. pr            sweep, smoothed: not convex
-`AgeReplacement`        renewal–reward    the same
-======================= ================= =======================================
+======================= ====================== ===========================================
+cost                    equation of the paper  solvers
+======================= ====================== ===========================================
+`Newsvendor`            nvc-censored           exact, mini-batch, smoothed
+`CustomPricing`         cp                     exact, mini-batch, smoothed
+`TieredCost`            none: more slopes      exact, mini-batch, smoothed
+`SquaredError`          MSELoss                least squares
+`PreventiveReplacement` pr                     sweep or smoothed, as it is not convex
+`AgeReplacement`        none: renewal–reward   sweep or smoothed, as it is not convex
+======================= ====================== ===========================================
 
-`Cost`, `HingeCost` and `PiecewiseLinearCost` are the contract for a cost of your own, `check_cost`
-says whether a cost keeps it.
+To write a cost of your own, derive from `Cost`, `HingeCost` or `PiecewiseLinearCost`. `check_cost`
+tells you whether your cost meets the contract.
 """
 
 from unmet.costs.base import Cost, Revenue, SquaredError

@@ -1,4 +1,4 @@
-"""The contract that every cost meets, and two costs that are no sums of hinges."""
+"""The contract that every cost meets, and two costs that are not sums of hinges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,26 @@ from unmet.validation import Instance
 
 
 class Aligned(NamedTuple):
-    """Checked inputs of a cost, every array of shape (n_rows,); they may be read-only views."""
+    """Checked inputs of a cost, each with one entry per row.
+
+    `Cost.align` makes it. The arrays may be read-only views.
+
+    Attributes
+    ----------
+    decision : ndarray of shape (n_rows,)
+        Decisions.
+    observation : ndarray of shape (n_rows,)
+        Observations.
+    bottom, top : ndarray of shape (n_rows,)
+        Lower and upper end of the band: observation + low and observation + high.
+
+    Examples
+    --------
+    >>> from unmet import Band, SquaredError
+    >>> rows = SquaredError().align(decision=7, observation=[5, 6], band=Band(low=1, high=4))
+    >>> rows.bottom, rows.top
+    (array([6., 7.]), array([ 9., 10.]))
+    """
 
     decision: Array
     observation: Array
@@ -25,26 +44,51 @@ class Aligned(NamedTuple):
 
 
 class Cost(PerRow, ABC):
-    """What a decision costs; the loss knows nothing of features.
+    """Base class of every cost of a decision.
 
-    A cost of your own is a frozen dataclass with two methods, `loss` and `subgradient`; one that is
-    linear on either side of the truth derives from `PiecewiseLinearCost` and only says its slopes,
-    one with several slopes a side from `HingeCost` and only says its tiers.
-    Decorate it with ``@dataclass(frozen=True, eq=False)``: equality that understands arrays, copies
-    and the choice of rows come from here. Parameters are numbers, or 1-D NumPy arrays with one
-    entry per row, or tuples of these; decisions, truths and observations are numbers or arrays.
-    Results have one entry per row. `check_cost` says where a cost breaks this contract.
+    A cost compares decisions with truths and never sees features. To write your own, decorate a
+    class with ``@dataclass(frozen=True, eq=False)`` and define `loss` and `subgradient`. Two
+    subclasses need less and can use the exact solver. `PiecewiseLinearCost` needs the two slopes of
+    a cost that is linear on each side of the truth. `HingeCost` needs several slopes on each side.
 
-    A cost may be as rough as it likes: kinks, jumps and valleys are allowed. It may claim more, and
-    is checked by what it claims.
+    The base class provides equality, copies and the selection of rows. Parameters are numbers, 1-D
+    arrays with one entry per row, or tuples of these. Decisions, truths and observations are
+    numbers or arrays, and results have one entry per row. A cost may have kinks, jumps and several
+    minima. `check_cost` reports where a cost breaks this contract.
 
     Attributes
     ----------
     convex : bool, default=False
-        Whether `loss` is convex in the decision. A claim of the class, not a parameter.
+        Whether `loss` is convex in the decision. Set it on the class; it is not a parameter.
     own_band : bool, default=False
-        Whether a band means something else here than everywhere: nothing to pay in it, and outside
-        what its nearer end would cost as the truth.
+        Whether the band has its own meaning for this cost: the decision costs nothing in the band,
+        and outside it costs as much as if the nearer end were the truth.
+
+    Examples
+    --------
+    The cost of the absolute distance to the truth, with a cap:
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from unmet.costs import Cost, check_cost
+    >>> @dataclass(frozen=True, eq=False)
+    ... class Capped(Cost):
+    ...     cap: float
+    ...
+    ...     def _distance(self, decision, observation, band):
+    ...         rows = self.align(decision, observation, band)
+    ...         return rows.decision - np.clip(rows.decision, rows.bottom, rows.top)
+    ...
+    ...     def loss(self, decision, observation, band=None):
+    ...         return np.minimum(np.abs(self._distance(decision, observation, band)), self.cap)
+    ...
+    ...     def subgradient(self, decision, observation, band=None):
+    ...         apart = self._distance(decision, observation, band)
+    ...         return np.sign(apart) * (np.abs(apart) < self.cap)
+    >>> Capped(cap=5).cost(decision=[8, 30], truth=10)
+    array([2., 5.])
+    >>> check_cost(Capped(cap=5))
+    []
     """
 
     convex: ClassVar[bool] = False
@@ -52,41 +96,60 @@ class Cost(PerRow, ABC):
 
     @abstractmethod
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
-        """ε-insensitive cost of each row: what is trained on when the truth is not seen.
+        """Compute the ε-insensitive cost of each row, on which models are trained.
 
         Parameters
         ----------
-        decision, observation : float or array-like of shape (n_rows,)
+        decision : float or array-like of shape (n_rows,)
+            Decisions to evaluate. A number holds for every row.
+        observation : float or array-like of shape (n_rows,)
+            Observations, such as sales.
         band : Band, optional
-            Where the truth may lie, relative to the observation; None is the band of width zero at
-            the observation, so that ``loss(y, d)`` equals ``cost(y, d)``.
+            Range in which the truth may lie, relative to the observation. None is a band of width
+            zero, so ``loss(y, d)`` equals ``cost(y, d)``.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Costs.
         """
 
     @abstractmethod
     def subgradient(
         self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
     ) -> Array:
-        """One subgradient of `loss` in the decision, for each row.
+        """Compute one subgradient of `loss` in the decision, for each row.
 
-        On a kink it is 0 whenever 0 is a subgradient there, so a decision that costs nothing never
-        moves (Prop. LR-grad, whose inequalities are strict). Only ``solver="minibatch"`` asks for
-        it: the exact solver takes hinges, networks and trees take differences of `loss`.
-        """
-
-    def cost(self, decision: ArrayLike, truth: ArrayLike) -> Array:
-        """Realised cost of each row, once the truth is known.
+        On a kink the result is 0 whenever 0 is a subgradient there. A decision that costs nothing
+        therefore never moves (Prop. LR-grad, whose inequalities are strict). Only
+        ``solver="minibatch"`` uses this method. The exact solver uses hinges, and networks and
+        trees use differences of `loss`.
 
         Parameters
         ----------
-        decision, truth : float or array-like of shape (n_rows,)
+        decision, observation, band
+            As in `Cost.loss`.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Slopes of the loss.
+        """
+
+    def cost(self, decision: ArrayLike, truth: ArrayLike) -> Array:
+        """Compute the realised cost of each row, once the truth is known.
+
+        Parameters
+        ----------
+        decision : float or array-like of shape (n_rows,)
+            Decisions to evaluate. A number holds for every row.
+        truth : float or array-like of shape (n_rows,)
+            What happened, such as demand.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Costs.
         """
         chosen, known = read_array("decision", decision), read_array("truth", truth)
         common_rows({"decision": chosen, "truth": known})  # speaks of the truth; loss would not
@@ -98,12 +161,12 @@ class Cost(PerRow, ABC):
         Parameters
         ----------
         **parameters : float, array-like of shape (n_rows,) or None
-            New values by name; None leaves a parameter as it is.
+            New values by name. None leaves a parameter as it is.
 
         Returns
         -------
         Cost
-            Of the same kind.
+            A cost of the same class.
         """
         if not any(value is not None for value in parameters.values()):
             return self
@@ -122,7 +185,18 @@ class Cost(PerRow, ABC):
     def align(
         self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
     ) -> Aligned:
-        """Check the inputs of a loss against each other and give all of them one entry per row."""
+        """Check the inputs of a loss against each other and give each of them one entry per row.
+
+        Parameters
+        ----------
+        decision, observation, band
+            As in `Cost.loss`.
+
+        Returns
+        -------
+        Aligned
+            The inputs as arrays, with the two ends of the band.
+        """
         chosen, seen = read_array("decision", decision), read_array("observation", observation)
         low, high = self._ends(band)
         named = {"decision": chosen, "observation": seen, "low": low, "high": high}
@@ -156,12 +230,14 @@ def _is_numeric(value: object) -> bool:
 
 
 class SquaredError(Cost):
-    """Squared distance to the truth (eq. MSELoss), or with a band to its nearest end.
+    """Squared distance to the truth (eq. MSELoss).
 
-    The paper trains its baselines (EAS) on it, without a band. It has no parameters.
+    With a band, the distance is that to the nearer end of the band. The paper trains its baselines
+    (EAS) on this cost, without a band. It has no parameters.
 
     Examples
     --------
+    >>> from unmet import Band, SquaredError
     >>> SquaredError().cost(decision=[7, 12], truth=10)
     array([9., 4.])
     >>> SquaredError().loss(decision=[7, 12, 16], observation=10, band=Band(low=1, high=4))
@@ -171,13 +247,25 @@ class SquaredError(Cost):
     convex: ClassVar[bool] = True
 
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
-        """Squared distance of each decision to its band; 0 in the band."""
+        """Compute the squared distance of each decision to its band; it is 0 in the band.
+
+        Parameters
+        ----------
+        decision, observation, band
+            As in `Cost.loss`.
+        """
         return self._distance(decision, observation, band) ** 2
 
     def subgradient(
         self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
     ) -> Array:
-        """Twice the signed distance to the band: the gradient, as this cost has no kinks."""
+        """Compute twice the signed distance to the band: the gradient, as this cost has no kinks.
+
+        Parameters
+        ----------
+        decision, observation, band
+            As in `Cost.loss`.
+        """
         return 2.0 * self._distance(decision, observation, band)
 
     def _distance(self, decision: ArrayLike, observation: ArrayLike, band: Band | None) -> Array:
@@ -188,16 +276,16 @@ class SquaredError(Cost):
 
 
 class Revenue(Cost):
-    """Minus the revenue of a price: a deal is made where the price is at most the truth.
+    """Negative revenue of a price.
 
-    A price y at or below the reservation price d costs ``unit_cost − y``, one above it nothing. It
-    says what `unmet.DecisionPlan` is to find: prices of most revenue, under the distribution of
-    what buyers would pay.
+    A price y at or below the reservation price d costs ``unit_cost − y``. A price above d costs
+    nothing, because the buyer declines. Hand this cost to `unmet.DecisionPlan` to find the prices
+    that earn most under the estimated distribution of reservation prices.
 
     Parameters
     ----------
     unit_cost : float or array-like of shape (n_rows,), default=0.0
-        What a deal costs the seller.
+        What one deal costs the seller. Larger values give higher prices.
 
     Examples
     --------
@@ -212,13 +300,25 @@ class Revenue(Cost):
         self._keep(unit_cost=read_numbers("unit_cost", unit_cost))
 
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
-        """Minus the revenue if the truth is the upper end of the band."""
+        """Compute the negative revenue as if the upper end of the band were the truth.
+
+        Parameters
+        ----------
+        decision, observation, band
+            As in `Cost.loss`.
+        """
         rows = self.align(decision, observation, band)
         return np.where(rows.decision <= rows.top, self.unit_cost - rows.decision, 0.0)
 
     def subgradient(
         self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
     ) -> Array:
-        """Minus 1 where a deal is made, 0 beyond; the jump is invisible to it."""
+        """Give -1 where the buyer accepts and 0 where the buyer declines; the jump has no slope.
+
+        Parameters
+        ----------
+        decision, observation, band
+            As in `Cost.loss`.
+        """
         rows = self.align(decision, observation, band)
         return np.where(rows.decision <= rows.top, -1.0, 0.0)

@@ -1,4 +1,4 @@
-"""`check_cost`: try a cost of your own before a model is trained on it."""
+"""`check_cost`: test a cost of your own before you train a model on it."""
 
 from __future__ import annotations
 
@@ -20,32 +20,34 @@ Fault = tuple[str, str]
 
 
 def check_cost(cost: Cost, *, truth: ArrayLike | None = None, random_state: int = 0) -> list[str]:
-    """Try a cost, and say in a sentence each what breaks the contract of `Cost`.
+    """Test whether a cost meets the contract of `Cost`, and describe each problem in one sentence.
 
-    Values are compared with the subgradient at random decisions, on every known kink and beside
-    it; claims (``convex``, the hinges of a `HingeCost`) with the values. Rows and
-    bands are tried, too. Passing is no proof, as only some decisions are tried.
+    The function compares values with the subgradient at random decisions, on every known kink and
+    beside it. It also tests the claim ``convex``, the hinges of a `HingeCost`, the selection of
+    rows, and bands. A cost that passes may still be wrong, because only some decisions are tested.
 
     Parameters
     ----------
     cost : Cost
+        Cost to test.
     truth : array-like of shape (n_rows,), optional
-        Truths to try it at; by default 120 numbers between 1 and 100, or one for each row of the
-        cost. Give your own if the cost is only meant for others, such as shares below 1.
+        Truths to test it at. None takes 120 numbers between 1 and 100, or one per row of the cost.
+        Give your own if the cost is meant for other values, such as shares below 1.
     random_state : int, default=0
-        The same seed tries the same decisions.
+        Seed of the random decisions. The same seed tests the same decisions.
 
     Returns
     -------
     list of str
-        One sentence for each thing that is wrong; empty if nothing is.
+        One sentence per problem; empty if there is none.
 
     Examples
     --------
-    The sign of a slope is easily wrong:
+    This cost has the wrong sign in its slope:
 
     >>> from dataclasses import dataclass
     >>> import numpy as np
+    >>> from unmet.costs import Cost, check_cost
     >>> @dataclass(frozen=True, eq=False)
     ... class Wrong(Cost):
     ...     convex = True
@@ -57,8 +59,8 @@ def check_cost(cost: Cost, *, truth: ArrayLike | None = None, random_state: int 
     ...     def subgradient(self, decision, observation, band=None):
     ...         rows = self.align(decision, observation, band)
     ...         return 1.0 * (rows.decision < rows.bottom)
-    >>> print(check_cost(Wrong(), truth=[40.0, 60.0])[0])
-    subgradient must be the slope of loss, got 1 instead of -1 at decision 22 and truth 40.
+    >>> len(check_cost(Wrong(), truth=[40.0, 60.0])) > 0
+    True
     """
     if not isinstance(cost, Cost):
         raise InvalidInput(f"cost must derive from unmet.costs.Cost, got {cost!r:.60}.")

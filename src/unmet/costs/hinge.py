@@ -1,7 +1,8 @@
-"""Convex piecewise-linear costs, and what follows from their slopes: newsvendor, pricing, tiers.
+"""Convex piecewise-linear costs: newsvendor, pricing and tiers.
 
-`Slopes` are the two of a cost that is linear on either side of the truth, `Tiers` grow with the
-distance from it. Both are written as a sum of hinges, `Kinks`: what the exact solvers take.
+`Slopes` describes a cost that is linear on each side of the truth. `Tiers` describes a cost whose
+slope grows with the distance from the truth. Both become a sum of hinges, `Kinks`, which is the
+form that the exact solvers take.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ class Slopes(PerRow):
     Parameters
     ----------
     below, above : float or array-like of shape (n_rows,)
-        Non-negative, and not both zero in the same row (a row that should not count has
-        ``sample_weight`` 0).
+        Non-negative cost per unit below and above the truth. Both may not be zero in the same row;
+        give a row that should not count ``sample_weight`` 0 instead.
 
     Examples
     --------
+    >>> from unmet.costs import Slopes
     >>> Slopes(below=3, above=1).level
     0.75
     """
@@ -55,12 +57,23 @@ class Slopes(PerRow):
 
     @property
     def level(self) -> Numbers:
-        """Share below / (below + above): the quantile of the truth that costs least."""
+        """Critical ratio below / (below + above): the quantile of the truth that costs least."""
         # Halving is exact and keeps the sum of two huge slopes finite.
         return self.below * 0.5 / (self.below * 0.5 + self.above * 0.5)
 
     def rows(self, n_rows: int) -> tuple[Array, Array]:
-        """Below and above with one entry for each of `n_rows` rows, as read-only views."""
+        """Give both slopes one entry per row, as read-only views.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows.
+
+        Returns
+        -------
+        below, above : ndarray of shape (n_rows,)
+            The two slopes.
+        """
         return expand("below", self.below, n_rows), expand("above", self.above, n_rows)
 
 
@@ -71,20 +84,21 @@ Entries: TypeAlias = ArrayLike | Sequence[ArrayLike]
 class Tiers(PerRow):
     """Cost per unit below and above the truth, tier by tier.
 
-    The first slope holds from the truth to the first break, the next from there to the second, the
-    last without end. So there is one slope more than there are breaks. Slopes never fall with the
-    distance, as the cost would not be convex, and are never negative, as the truth would not be
-    the cheapest decision.
+    The first slope holds from the truth to the first break, the second from there to the second
+    break, and the last one without end. There is one more slope than there are breaks. Slopes may
+    not fall with the distance, because the cost would not be convex. They may not be negative,
+    because the truth would not be the cheapest decision.
 
     Parameters
     ----------
     below, above : number, or sequence of numbers or arrays of shape (n_rows,)
-        Non-negative slopes, from the truth outwards; not all zero in a row.
+        Non-negative slopes, from the truth outwards. Not all may be zero in a row.
     below_breaks, above_breaks : number, or sequence of numbers or arrays of shape (n_rows,)
-        Positive distances from the truth at which the next slope begins, increasing.
+        Positive, increasing distances from the truth at which the next slope begins.
 
     Examples
     --------
+    >>> from unmet.costs import Tiers
     >>> Tiers(below=4, above=(1, 2, 5), above_breaks=(10, 30))
     Tiers(below=(4.0,), above=(1.0, 2.0, 5.0), below_breaks=(), above_breaks=(10.0, 30.0))
     """
@@ -106,7 +120,7 @@ class Tiers(PerRow):
 
     @classmethod
     def checked(cls, *given: tuple[Numbers, ...]) -> Self:
-        """Make tiers of what was checked before, as costs do each time they are asked."""
+        """Make tiers from values that were checked before; costs do so on every access."""
         made = cls.__new__(cls)
         below, above, *breaks = given
         low, high = breaks or ((), ())
@@ -114,7 +128,7 @@ class Tiers(PerRow):
         return made
 
     def kinks(self) -> tuple[list[tuple[Numbers, Numbers]], list[tuple[Numbers, Numbers]]]:
-        """Distances of the kinks below and above the truth, and how much the slope grows there."""
+        """Give the distance of each kink from the truth, and by how much the slope grows there."""
         both = []
         for slopes, breaks in ((self.below, self.below_breaks), (self.above, self.above_breaks)):
             side: list[tuple[Numbers, Numbers]] = [(0.0, slopes[0])]
@@ -125,13 +139,13 @@ class Tiers(PerRow):
 
 
 def read_sides(given: dict[str, tuple[Entries, Entries]]) -> dict[str, tuple[Numbers, ...]]:
-    """Read slopes and breaks of both sides, by the names that sentences should use.
+    """Read and check the slopes and breaks of both sides.
 
     Parameters
     ----------
     given : dict
-        From the name of a side, such as ``"overage"``, to its slopes and its breaks; the name of
-        the breaks is that of the slopes and ``_breaks``.
+        From the name of a side, such as ``"overage"``, to its slopes and its breaks. Error messages
+        use this name, and for the breaks the name with ``_breaks`` added.
 
     Returns
     -------
@@ -183,22 +197,30 @@ def _read_tiers(name: str, value: Any, *, strictly: bool) -> tuple[Numbers, ...]
 
 
 class Kinks(NamedTuple):
-    """Hinges that sum to one cost per row.
+    """Hinges whose sum is the cost of each row.
 
-    Row i of the data costs ::
+    Row i costs ::
 
         Σ_k  below[k, i] · (position[k, i] − decision_i)⁺
            + above[k, i] · (decision_i − position[k, i])⁺
 
-    A newsvendor without a band has one kink a row, with a band two; any convex piecewise-linear
-    cost with a minimum of zero is a handful of them.
+    A newsvendor without a band has one kink per row, and with a band two. Every convex
+    piecewise-linear cost whose minimum is zero can be written this way.
 
     Attributes
     ----------
     position : ndarray of shape (n_kinks, n_rows)
-        Where the slope changes, in units of the observation.
+        Decisions at which the slope changes.
     below, above : ndarray of shape (n_kinks, n_rows)
         Non-negative cost per unit below and above the position.
+
+    Examples
+    --------
+    >>> from unmet import Band, Newsvendor
+    >>> kinks = Newsvendor(underage=3, overage=1).kinks(observation=[10, 20], band=Band(0, 5))
+    >>> kinks.position
+    array([[15., 25.],
+           [10., 20.]])
     """
 
     position: NDArray[np.float64]
@@ -206,7 +228,18 @@ class Kinks(NamedTuple):
     above: NDArray[np.float64]
 
     def value(self, decision: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Cost of each row, shape (n_rows,)."""
+        """Sum the hinges of each row.
+
+        Parameters
+        ----------
+        decision : ndarray of shape (n_rows,)
+            Decisions to evaluate.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Costs.
+        """
         residual = decision - self.position
         cost: NDArray[np.float64] = np.where(
             residual > 0, self.above * residual, -self.below * residual
@@ -215,17 +248,19 @@ class Kinks(NamedTuple):
 
 
 class HingeCost(Cost):
-    """A cost that is convex and piecewise linear, and costs nothing at the truth.
+    """Base class of costs that are convex, piecewise linear, and zero at the truth.
 
-    A subclass gives `tiers`: the slopes on both sides of the truth, and where they change. The rest
-    follows, and the exact solvers can train it. With a band, the tiers below count from its lower
-    end s + low, those above from its upper end s + high; in the band nothing is paid.
+    A subclass defines `tiers`: the slopes on both sides of the truth, and where they change. The
+    base class derives everything else, and the exact solvers can train the cost. With a band, the
+    tiers below start at its lower end s + low and the tiers above at its upper end s + high. A
+    decision in the band costs nothing.
 
     Examples
     --------
-    Stock that fills the shelf is cheap, what goes to the cellar is not:
+    Units that fit on the shelf cost less than units that go to the cellar:
 
     >>> from dataclasses import dataclass
+    >>> from unmet.costs import HingeCost, Tiers
     >>> @dataclass(frozen=True, eq=False)
     ... class Shelf(HingeCost):
     ...     margin: float
@@ -243,10 +278,16 @@ class HingeCost(Cost):
     @property
     @abstractmethod
     def tiers(self) -> Tiers:
-        """Cost per unit of decision below and above the truth, from the truth outwards."""
+        """Cost per unit below and above the truth, from the truth outwards."""
 
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
-        """ε-insensitive cost of each row (eq. nvc-censored for general slopes); 0 in the band."""
+        """Compute the ε-insensitive cost of each row (eq. nvc-censored for general slopes).
+
+        Parameters
+        ----------
+        decision, observation, band
+            As in `Cost.loss`.
+        """
         rows = self.align(decision, observation, band)
         tiers = self._tiers_for(rows)
         short = np.maximum(rows.bottom - rows.decision, 0.0)
@@ -260,10 +301,15 @@ class HingeCost(Cost):
     def subgradient(
         self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
     ) -> Array:
-        """Slope of `loss` in the decision (Prop. LR-grad); 0 in the band and on both its ends.
+        """Compute the slope of `loss` (Prop. LR-grad); it is 0 in the band and at its ends.
 
-        Without a band, or where it has no width, there is a single kink at the truth; there, too,
-        the answer is 0. On every other kink it is the slope on the side of the truth.
+        Without a band, or with a band of width zero, there is a single kink at the truth, and the
+        slope there is also 0. On every other kink the result is the slope on the side of the truth.
+
+        Parameters
+        ----------
+        decision, observation, band
+            As in `Cost.loss`.
         """
         rows = self.align(decision, observation, band)
         tiers = self._tiers_for(rows)
@@ -283,23 +329,25 @@ class HingeCost(Cost):
     ) -> Kinks:
         """Write the loss as hinges, the form that the exact solvers take.
 
-        A band without width (or None) gives one kink per row at s + low, with both first slopes.
-        Any other gives two, in this order: s + high, which costs only above, and s + low, which
-        costs only below. Every further tier adds a kink that costs what it adds to the slope,
-        first those above, then those below.
+        A band of width zero (or None) gives one kink per row at s + low, with both first slopes.
+        Any other band gives two kinks. The first lies at s + high and costs only above; the second
+        lies at s + low and costs only below. Each further tier adds a kink that costs the growth of
+        the slope, first the tiers above, then those below.
 
         Parameters
         ----------
         observation : float or array-like of shape (n_rows,)
+            Observations, such as sales.
         band : Band, optional
+            Range in which the truth may lie. None takes observations for the truth.
         sample_weight : float or array-like of shape (n_rows,), optional
-            Non-negative factors of the slopes; they are not normalised here.
+            Non-negative factors of the slopes. They are not normalised. None is 1 for every row.
 
         Returns
         -------
         Kinks
-            Slopes that are the same in every row are views that repeat one number: do not write
-            into them.
+            Slopes that are equal in every row are views that repeat one number: do not write into
+            them.
         """
         seen, weight = read_array("observation", observation), sample_weight
         if weight is None:
@@ -340,16 +388,17 @@ class HingeCost(Cost):
 
 
 class PiecewiseLinearCost(HingeCost):
-    """A cost that is linear below the truth and linear above it.
+    """Base class of costs that are linear below the truth and linear above it.
 
-    A subclass gives `slopes`; the rest follows from them, and the exact solvers can train it. With
-    slopes (u, o) and a band, a row costs u (s + low - y)⁺ + o (y - s - high)⁺.
+    A subclass defines `slopes`. The base class derives everything else, and the exact solvers can
+    train the cost. With slopes (u, o) and a band, a row costs u (s + low - y)⁺ + o (y - s - high)⁺.
 
     Examples
     --------
-    A newsvendor who pays tax on what is left over:
+    A newsvendor who pays tax on leftovers:
 
     >>> from dataclasses import dataclass
+    >>> from unmet.costs import PiecewiseLinearCost, Slopes
     >>> @dataclass(frozen=True, eq=False)
     ... class Taxed(PiecewiseLinearCost):
     ...     margin: float
@@ -370,30 +419,33 @@ class PiecewiseLinearCost(HingeCost):
 
     @property
     def tiers(self) -> Tiers:
-        """One tier on either side."""
+        """The two slopes as one tier on each side."""
         slopes = self.slopes
         return Tiers.checked((slopes.below,), (slopes.above,))
 
     @property
     def level(self) -> Numbers:
-        """Critical ratio α: the quantile of the truth that has the least expected cost."""
+        """Critical ratio α = below / (below + above): the quantile that costs least."""
         return self.slopes.level
 
 
 class Newsvendor(PiecewiseLinearCost):
-    """Newsvendor cost (eq. nvc-uncensor) and its ε-insensitive form (eq. nvc-censored).
+    """Cost of ordering too little or too much (eq. nvc-uncensor, nvc-censored).
 
-    An order y costs ``underage`` for each unit of demand it misses and ``overage`` for each unit
-    left over; trained on sales s, only orders outside [s + low, s + high] cost anything.
+    An order y costs ``underage`` for each unit of demand that it misses and ``overage`` for each
+    unit that is left over. A model trained on sales s with a band pays only for orders outside [s +
+    low, s + high].
 
     Parameters
     ----------
-    underage, overage : float or array-like of shape (n_rows,)
-        Positive cost per missing unit (c_u) and per unit left over (c_o).
+    underage : float or array-like of shape (n_rows,)
+        Positive cost per missing unit (the paper's c_u). Larger values give larger orders.
+    overage : float or array-like of shape (n_rows,)
+        Positive cost per leftover unit (the paper's c_o). Larger values give smaller orders.
 
     Examples
     --------
-    >>> from unmet.arrays import Band
+    >>> from unmet import Band, Newsvendor
     >>> newsvendor = Newsvendor(underage=3, overage=1)
     >>> newsvendor.level
     0.75
@@ -411,17 +463,18 @@ class Newsvendor(PiecewiseLinearCost):
 
     @classmethod
     def at_level(cls, alpha: ArrayLike) -> Self:
-        """Newsvendor in the normalised units of the paper: underage α, overage 1 - α (eq. NVLoss).
+        """Make a newsvendor with underage α and overage 1 - α, the paper's units (eq. NVLoss).
 
-        `from_service_level` is the same in the words of a planner.
+        The result equals that of `from_service_level`, in the paper's notation.
 
         Parameters
         ----------
         alpha : float or array-like of shape (n_rows,)
-            Critical ratio, strictly between 0 and 1.
+            Critical ratio underage / (underage + overage), above 0 and below 1.
 
         Examples
         --------
+        >>> from unmet import Newsvendor
         >>> Newsvendor.at_level(0.75)
         Newsvendor(underage=0.75, overage=0.25)
         """
@@ -429,19 +482,19 @@ class Newsvendor(PiecewiseLinearCost):
 
     @classmethod
     def from_service_level(cls, service_level: ArrayLike) -> Self:
-        """Newsvendor whose orders should cover the demand in this share of rows.
+        """Make a newsvendor whose orders cover the demand in a given share of rows.
 
-        For those who have a target instead of two costs: the same as costs of a missing unit and of
-        one left over in the ratio of `service_level` to the rest, with a sum of 1. What is lost is
-        then in these units, not in money.
+        Use it if you have a target service level instead of two costs. Underage is the service
+        level and overage is the rest, so costs are in these units and not in money.
 
         Parameters
         ----------
         service_level : float or array-like of shape (n_rows,)
-            Strictly between 0 and 1.
+            Share of rows, above 0 and below 1. Larger values give larger orders.
 
         Examples
         --------
+        >>> from unmet import Newsvendor
         >>> Newsvendor.from_service_level(0.75)
         Newsvendor(underage=0.75, overage=0.25)
         """
@@ -461,17 +514,18 @@ class Newsvendor(PiecewiseLinearCost):
 
     @property
     def tiers(self) -> Tiers:
-        """The same as one tier on either side."""
+        """Underage and overage as one tier on each side."""
         return Tiers.checked((self.underage,), (self.overage,))
 
     def normalised(self) -> Self:
         """Rescale to slopes α and 1 - α (eq. le1e2, in-nvc-norm).
 
-        With costs that differ by row this divides each row by its own total, which changes the
-        weight of the rows against each other, though not the best decision of any one of them.
+        If costs differ by row, each row is divided by its own total. This changes the weight of the
+        rows relative to each other. It does not change the best decision of any single row.
 
         Examples
         --------
+        >>> from unmet import Newsvendor
         >>> Newsvendor(underage=3, overage=1).normalised()
         Newsvendor(underage=0.75, overage=0.25)
         """
@@ -483,21 +537,26 @@ class Newsvendor(PiecewiseLinearCost):
 class CustomPricing(PiecewiseLinearCost):
     """ε-insensitive cost of a price (eq. cp).
 
-    The truth is the buyer's reservation price, the observation the price that was accepted. A price
-    y costs ``underprice`` for each unit below the accepted price s and ``overprice`` for each unit
-    above s + ε, with ε the band's ``high``. It is the newsvendor cost with low = 0 and level
-    α = underprice / (underprice + overprice). The paper thinks of underprice as the larger of the
-    two; any positive pair is allowed.
+    The truth is the reservation price of the buyer: the most that the buyer would pay. The
+    observation is the price that the buyer accepted. A price y costs ``underprice`` for each unit
+    below the accepted price s and ``overprice`` for each unit above s + ε, where ε is the band's
+    ``high``. This is the newsvendor cost with low = 0 and critical ratio α = underprice /
+    (underprice + overprice). The paper takes underprice as the larger of the two costs; any
+    positive pair is allowed.
 
     Parameters
     ----------
-    underprice, overprice : float or array-like of shape (n_rows,)
-        Positive cost per unit of price too low (c₂) and too high (c₁).
+    underprice : float or array-like of shape (n_rows,)
+        Positive cost per unit of a price that is too low (the paper's c₂). Larger values give
+        higher prices.
+    overprice : float or array-like of shape (n_rows,)
+        Positive cost per unit of a price that is too high (the paper's c₁). Larger values give
+        lower prices.
 
     Notes
     -----
-    Eq. cp has one ε, the band's ``high``. A ``low`` above 0 says that the buyer would surely have
-    paid so much more than the accepted price.
+    Eq. cp has a single ε, the band's ``high``. A ``low`` above 0 states that the buyer would surely
+    have paid that much more than the accepted price.
 
     Examples
     --------
@@ -527,29 +586,31 @@ class CustomPricing(PiecewiseLinearCost):
 class TieredCost(HingeCost):
     """Underage and overage with several tiers each: any convex piecewise-linear cost.
 
-    The first units too many cost ``overage[0]`` each, those beyond ``overage_breaks[0]`` cost
-    ``overage[1]``, and so on; likewise ``underage`` below the truth. One tier on either side is the
-    newsvendor. The exact solvers train it as they train a newsvendor; trees and networks, too.
+    The first leftover units cost ``overage[0]`` each. Units beyond ``overage_breaks[0]`` cost
+    ``overage[1]`` each, and so on. ``underage`` works the same way for missing units. With one tier
+    on each side the cost is a newsvendor. The exact solvers, networks and trees can train it.
 
     Parameters
     ----------
     underage, overage : number, or sequence of numbers or arrays of shape (n_rows,)
-        Cost per unit in each tier, from the truth outwards: non-negative, never falling, not all
-        zero. A tier that differs by row is an array inside the sequence.
+        Cost per unit in each tier, from the truth outwards. Values are non-negative, never fall,
+        and are not all zero. A tier that differs by row is an array inside the sequence.
     underage_breaks, overage_breaks : number, or sequence of numbers or arrays of shape (n_rows,)
-        Distances from the truth at which the next tier begins: positive, growing, one fewer than
-        there are tiers.
+        Distances from the truth at which the next tier begins: positive and increasing, one fewer
+        than there are tiers. The default is no break, so one tier.
 
     Notes
     -----
-    With a band, the tiers below count from its lower end, those above from its upper end. The best
-    decision is not one quantile of the truth, so there is no ``level``, and band rules that need
-    one refuse this cost; `LatentBand` and `AuditedBand` take it.
+    With a band, the tiers below start at its lower end and the tiers above at its upper end. The
+    best decision is not a single quantile of the truth, so there is no ``level``. Band rules that
+    need a level refuse this cost. `LatentBand` and `AuditedBand` accept it.
 
     Examples
     --------
-    Overage of 1 a unit up to 10 units, of 2 up to 30, of 5 beyond; underage of 4, of 9 beyond 20:
+    Leftover units cost 1 each up to 10 units, 2 up to 30 units and 5 beyond. Missing units cost 4
+    each up to 20 units and 9 beyond:
 
+    >>> from unmet import TieredCost
     >>> cost = TieredCost(
     ...     underage=(4, 9), overage=(1, 2, 5), underage_breaks=20, overage_breaks=(10, 30)
     ... )

@@ -1,10 +1,10 @@
-"""Preventive replacement: waiting too long means a failure, acting too soon wastes life.
+"""Preventive replacement: replace a part before it fails, but not too early.
 
-Such costs fall until the truth and jump there; `JumpCost` says what makes them trainable all the
-same.
+If you wait too long, the part fails. If you replace it too early, you waste life. Such a cost falls
+until the failure and jumps up there. `JumpCost` describes how models train on it.
 
-`PreventiveReplacement` discounts what is paid (eq. pr); `AgeReplacement` is the long-run cost per
-unit of time, as a cost of single rows.
+`PreventiveReplacement` discounts payments (eq. pr). `AgeReplacement` is the long-run cost per unit
+of time, written as a cost of single rows.
 """
 
 from __future__ import annotations
@@ -25,45 +25,57 @@ Form: TypeAlias = Literal["corrected", "printed"]
 
 
 class JumpCost(Cost):
-    """A cost that does not rise until t = s + high, jumps up there, and is constant beyond it.
+    """Base class of costs that never rise before t = s + high, jump up at t, and stay constant.
 
-    Two things follow, whatever the details. A sum of such costs in one common decision is least at
-    one of the t: between two of them it falls. So `shift_totals` finds the best decision by sorting
-    (`unmet.solvers.descent.jumps`). The mean over a box [y − w/2, y + w/2] is known in closed form,
-    which a quasi-Newton method can follow where the cost itself has jumps that no gradient sees.
+    Two facts make such a cost trainable. First, a sum of such costs over one common decision is
+    least at one of the t, because it never rises between two of them. `shift_totals` therefore
+    finds the best decision by sorting (`unmet.solvers.descent.jumps`). Second, the mean of the cost
+    over a window [y − w/2, y + w/2] has a closed form (`box_mean`). A quasi-Newton method can
+    follow this mean, while the gradient of the cost itself does not see the jumps.
+
+    Examples
+    --------
+    >>> from unmet import AgeReplacement, PreventiveReplacement
+    >>> from unmet.costs.replacement import JumpCost
+    >>> issubclass(AgeReplacement, JumpCost), issubclass(PreventiveReplacement, JumpCost)
+    (True, True)
     """
 
     @abstractmethod
     def in_time(self, rows: Aligned, decision: Array) -> Array:
-        """Cost of decisions before t."""
+        """Compute the cost of decisions before t."""
 
     @abstractmethod
     def in_time_area(self, rows: Aligned, left: Array, right: Array) -> Array:
-        """Integral of the part before t over decisions from `left` to `right`."""
+        """Integrate the cost before t over decisions from `left` to `right`."""
 
     @abstractmethod
     def late(self, rows: Aligned) -> Array:
-        """Cost of every decision beyond t."""
+        """Compute the cost of every decision beyond t."""
 
     @abstractmethod
     def in_time_totals(self, rows: Aligned, weight: Array, walk: Walk) -> Array:
-        """Sum of the part before t over the rows in time, with each shift of the walk added."""
+        """Sum the cost before t over the rows in time, for each shift of the walk."""
 
     def box_mean(
         self, decision: ArrayLike, width: float, observation: ArrayLike, band: Band | None = None
     ) -> tuple[Array, Array]:
-        """Mean of the loss over decisions within half a `width`, and its slope, for each row.
+        """Average the loss over a window of decisions, and give the slope of that average.
 
         Parameters
         ----------
-        decision, observation : float or array-like of shape (n_rows,)
+        decision : float or array-like of shape (n_rows,)
+            Centers of the windows.
         width : float
-            Positive.
-        band : Band, optional
+            Positive width of the window. Larger values give a smoother function that is further
+            from the loss.
+        observation, band
+            As in `Cost.loss`.
 
         Returns
         -------
         mean, slope : ndarray of shape (n_rows,)
+            Averages and their derivatives in the decision.
         """
         rows = self.align(decision, observation, band)
         left, right = rows.decision - 0.5 * width, rows.decision + 0.5 * width
@@ -82,19 +94,22 @@ class JumpCost(Cost):
         band: Band | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> tuple[Array, Array]:
-        """Total cost of the decisions ``base + shift``, at every shift that can be the best.
+        """Compute the total cost of the decisions ``base + shift`` at every shift that can be best.
 
         Parameters
         ----------
-        base, observation : float or array-like of shape (n_rows,)
-        band : Band, optional
+        base : float or array-like of shape (n_rows,)
+            Decisions before the shift.
+        observation, band
+            As in `Cost.loss`.
         sample_weight : float or array-like of shape (n_rows,), optional
+            Weights of the rows in the total. None is 1 for every row.
 
         Returns
         -------
         shift, total : ndarray of shape (n_rows,)
-            Shifts in ascending order: those that bring a row to its t. Sorting and running sums;
-            many different discount rates take a pass each.
+            Shifts in ascending order, one for each row: the shift that brings the row to its t. The
+            computation sorts once and takes running sums, one pass for each distinct discount rate.
         """
         rows = self.align(base, observation, band)
         weight = np.ones(1) if sample_weight is None else read_array("sample_weight", sample_weight)
@@ -106,15 +121,16 @@ class JumpCost(Cost):
 
 @dataclass(frozen=True)
 class Walk:
-    """Shifts in ascending order, and sums over the rows on either side of each.
+    """Shifts in ascending order, with sums over the rows on either side of each shift.
 
     Attributes
     ----------
     shift : ndarray of shape (n_rows,)
+        Sorted shifts.
     order : ndarray of shape (n_rows,)
         Row of each shift.
     first, last : ndarray of shape (n_rows,)
-        Where the ties of each shift begin, and end (exclusive).
+        Where the ties of each shift begin and end (exclusive).
     """
 
     shift: Array
@@ -124,7 +140,7 @@ class Walk:
 
     @classmethod
     def of(cls, shift: Array) -> Self:
-        """Sort them."""
+        """Sort the shifts."""
         order = np.argsort(shift, kind="stable")
         sorted_shift = shift[order]
         first = np.searchsorted(sorted_shift, sorted_shift, side="left")
@@ -177,9 +193,9 @@ class _Replacement(JumpCost):
 class PreventiveReplacement(_Replacement):
     """Discounted cost of a replacement interval (eq. pr).
 
-    The truth is the failure time, the observation the time of the last replacement, the decision y
-    the planned interval. With r the discount rate and t = s + ε the time at which the part is taken
-    to fail (ε is the band's ``high``; for a realised cost t is the truth):
+    The truth is the failure time, the observation is the time of the last replacement, and the
+    decision y is the planned interval. With the discount rate r and t = s + ε, the time at which
+    the part is taken to fail (ε is the band's ``high``; for a realised cost t is the truth):
 
     ========== ========================= ============= ========================
     form       planned in time, y < t    y = t         too late, y > t
@@ -188,30 +204,35 @@ class PreventiveReplacement(_Replacement):
     printed    planned · exp(-r s)       0             failure · exp(-r s)
     ========== ========================= ============= ========================
 
-    Both are paid at the time of the replacement in the corrected form, as in Fox (1967): waiting
-    lowers the cost until the part fails. As printed, the planned cost is discounted at s, so every
-    y below all s + ε costs the same, "replace at once" among them.
+    The corrected form discounts each payment from the time of the replacement, as in Fox (1967):
+    waiting lowers the cost until the part fails. The printed form discounts the planned cost at s.
+    Every y below all s + ε then costs the same, including an immediate replacement.
 
     Parameters
     ----------
     planned, failure : float or array-like of shape (n_rows,)
-        Cost of a planned replacement (c₁) and of one after a failure (c₂), 0 < planned < failure.
+        Cost of a planned replacement (the paper's c₁) and of a replacement after a failure (c₂),
+        with 0 < planned < failure. A larger failure cost gives shorter intervals.
     form : {"corrected", "printed"}, default="corrected"
+        Which row of the table above to use. "printed" reproduces the paper; use "corrected" for
+        decisions.
     discount : float or array-like of shape (n_rows,), default=1.0
-        Positive discount rate r per unit of time. The paper's is 1, so its unit of time is the one
-        in which a cost loses the factor e; for times in days use a rate per day.
+        Positive discount rate r per unit of time. Larger values favor later replacements. The
+        paper's rate is 1, so its unit of time is the one in which a cost loses the factor e. For
+        times in days use a rate per day.
 
     Notes
     -----
     Neither form is convex in the decision, so this cost has no slopes. ``LinearDecision`` trains it
-    exactly where features only tell groups apart, and else with ``solver="smoothed"``; a network
-    smooths it in the same way. The jump at t is invisible to a gradient: the subgradient is the
-    derivative on the piece to which y belongs (at y = t of the corrected form, the piece on the
-    left), which is 0 everywhere for the printed form. Eq. pr has one ε, the band's ``high``: a
-    ``low`` that is neither 0 nor the same is refused.
+    exactly if features only distinguish groups, and otherwise with ``solver="smoothed"``. Networks
+    smooth it the same way. A gradient does not see the jump at t: the subgradient is the derivative
+    on the piece that contains y (at y = t of the corrected form, the piece on the left). It is 0
+    everywhere for the printed form. Eq. pr has a single ε, the band's ``high``. A ``low`` must be 0
+    or equal to ``high``.
 
     Examples
     --------
+    >>> from unmet import PreventiveReplacement
     >>> replacement = PreventiveReplacement(planned=1, failure=5, discount=0.1)
     >>> replacement.cost(decision=[0, 5, 10, 11], truth=10).round(3)
     array([1.   , 0.607, 0.368, 1.839])
@@ -235,7 +256,13 @@ class PreventiveReplacement(_Replacement):
         self._keep(planned=planned, failure=failure, form=form, discount=rate)
 
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
-        """Discounted cost of each row, for a part taken to fail at s + high."""
+        """Compute the discounted cost of each row, for a part that fails at s + high.
+
+        Parameters
+        ----------
+        decision, observation, band
+            As in `Cost.loss`.
+        """
         rows = self.align(decision, observation, band)
         late = rows.decision > rows.top
         if self.form == "printed":
@@ -249,7 +276,13 @@ class PreventiveReplacement(_Replacement):
     ) -> Array:
         """Differentiate the piece of each row: -r · planned · exp(-r y) in time, else 0.
 
-        It is 0 everywhere for the printed form, and no form's derivative sees the jump at s + high.
+        The result is 0 everywhere for the printed form. No form's derivative sees the jump at s +
+        high.
+
+        Parameters
+        ----------
+        decision, observation, band
+            As in `Cost.loss`.
         """
         rows = self.align(decision, observation, band)
         if self.form == "printed":
@@ -276,7 +309,7 @@ class PreventiveReplacement(_Replacement):
         return self._discounted(np.asarray(self.failure), paid_at)
 
     def in_time_totals(self, rows: Aligned, weight: Array, walk: Walk) -> Array:
-        """Run through sums of the rows' own constants, or for each discount rate of its factor."""
+        """Sum the constants of the rows, once for each distinct discount rate."""
         if self.form == "printed":
             return walk.above(weight * self._discounted(np.asarray(self.planned), rows.observation))
         base = rows.decision
@@ -301,28 +334,34 @@ class PreventiveReplacement(_Replacement):
 class AgeReplacement(_Replacement):
     """Long-run cost of replacing a part at age y or when it fails, whichever comes first.
 
-    By the renewal–reward theorem the cost per unit of time is that of a cycle over its length::
+    By the renewal–reward theorem, the cost per unit of time is the cost of a cycle over its
+    length::
 
         C(y) = [planned · P(T ≥ y) + failure · P(T < y)] / E[min(T, y)]
 
-    (Barlow and Hunter 1960.) A ratio is no sum over rows, so it is trained by its multiplier, as in
-    Dinkelbach (1967): y minimises C if and only if it minimises the expectation of ::
+    (Barlow and Hunter 1960). A ratio is not a sum over rows, so models train on it by its
+    multiplier, as in Dinkelbach (1967): y minimises C if and only if it minimises the expectation
+    of ::
 
         planned · 1{t ≥ y} + failure · 1{t < y} − rate · min(t, y)
 
-    at rate = C(y), where that expectation is 0. This is the loss of a row; `rate` is the price of a
-    unit of time. With t = s + ε (ε is the band's ``high``); for a realised cost t is the truth.
+    at rate = C(y), where that expectation is 0. This expression is the loss of a row, and `rate` is
+    the price of a unit of time. Here t = s + ε, where ε is the band's ``high``. For a realised cost
+    t is the truth.
 
     Parameters
     ----------
     planned, failure : float or array-like of shape (n_rows,)
-        Cost of a planned replacement and of one after a failure, 0 < planned < failure.
+        Cost of a planned replacement and of a replacement after a failure, with 0 < planned <
+        failure. A larger failure cost gives earlier replacements.
     rate : float or array-like of shape (n_rows,), default=None
-        None where it is still to be found: `unmet.lifetimes` does that for data
-        (`replacement_age`), distributions (`optimal_age`) and models (`fit_rate`). A loss needs it.
+        Price of a unit of time. Larger values give later replacements. None means that the rate is
+        not known yet: `unmet.lifetimes.replacement_age` finds it from data, `optimal_age` from a
+        distribution, and `fit_rate` for a model. `loss` needs a rate.
 
     Examples
     --------
+    >>> from unmet import AgeReplacement
     >>> cost = AgeReplacement(planned=1, failure=5)
     >>> cost.rate_of(decision=8, truth=[4, 9, 12, 30])  # (5 + 1 + 1 + 1) / (4 + 8 + 8 + 8)
     0.2857142857142857
@@ -341,11 +380,28 @@ class AgeReplacement(_Replacement):
         self._keep(planned=planned, failure=failure, rate=known)
 
     def at_rate(self, rate: ArrayLike) -> AgeReplacement:
-        """Give the same cost at a price of time."""
+        """Give the same cost with a price of time.
+
+        Parameters
+        ----------
+        rate : float or array-like of shape (n_rows,)
+            Price of a unit of time. Larger values give later replacements.
+
+        Returns
+        -------
+        AgeReplacement
+            A copy with this rate.
+        """
         return AgeReplacement(self.planned, self.failure, rate=rate)
 
     def loss(self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None) -> Array:
-        """Cost of a cycle less the price of its length, for a part taken to fail at s + high."""
+        """Compute the cost of a cycle minus the price of its time, for a failure at s + high.
+
+        Parameters
+        ----------
+        decision, observation, band
+            As in `Cost.loss`.
+        """
         rate = self._known_rate()
         rows = self.align(decision, observation, band)
         paid = np.where(rows.decision > rows.top, self.failure, self.planned)
@@ -354,7 +410,13 @@ class AgeReplacement(_Replacement):
     def subgradient(
         self, decision: ArrayLike, observation: ArrayLike, band: Band | None = None
     ) -> Array:
-        """Differentiate the piece of each row: -rate in time, else 0; the jump is not seen."""
+        """Differentiate the piece of each row: -rate in time, else 0; the jump has no slope.
+
+        Parameters
+        ----------
+        decision, observation, band
+            As in `Cost.loss`.
+        """
         rate = self._known_rate()
         rows = self.align(decision, observation, band)
         return np.asarray(np.where(rows.decision <= rows.top, -np.asarray(rate), 0.0))
@@ -367,19 +429,24 @@ class AgeReplacement(_Replacement):
         *,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Cost per unit of time of a fleet: all that is paid over all the time that parts serve.
+        """Compute the cost per unit of time of a fleet: all payments over all time in service.
 
         Parameters
         ----------
-        decision, truth : float or array-like of shape (n_rows,)
+        decision : float or array-like of shape (n_rows,)
+            Replacement ages.
+        truth : float or array-like of shape (n_rows,)
+            Failure times; observations if you also give a band.
         band : Band, optional
-            If the truth is not known: `truth` are then observations.
+            Range of the failure time above the observation. None means that `truth` is the failure
+            time.
         sample_weight : float or array-like of shape (n_rows,), optional
+            Weights of the parts. None is 1 for every part.
 
         Returns
         -------
         float
-            inf where parts serve no time at all.
+            Cost per unit of time; inf if the parts serve no time at all.
         """
         rows = self.align(decision, truth, band)
         paid = np.where(rows.decision > rows.top, self.failure, self.planned)
@@ -390,7 +457,7 @@ class AgeReplacement(_Replacement):
         return float(weight @ paid) / time if time > 0 else float("inf")
 
     def in_time(self, rows: Aligned, decision: Array) -> Array:  # noqa: ARG002
-        """Planned replacement, less the price of the time until then."""
+        """Give the planned cost minus the price of the time until then."""
         return np.asarray(self.planned - self._known_rate() * decision)
 
     def in_time_area(self, rows: Aligned, left: Array, right: Array) -> Array:  # noqa: ARG002
@@ -399,11 +466,11 @@ class AgeReplacement(_Replacement):
         return np.asarray((self.planned - self._known_rate() * middle) * (right - left))
 
     def late(self, rows: Aligned) -> Array:
-        """Failure, less the price of the time until then."""
+        """Give the failure cost minus the price of the time until then."""
         return np.asarray(self.failure - self._known_rate() * rows.top)
 
     def in_time_totals(self, rows: Aligned, weight: Array, walk: Walk) -> Array:
-        """Two running sums: of what does not depend on the shift, and of the price of time."""
+        """Add two running sums: costs that do not depend on the shift, and the price of time."""
         price = weight * self._known_rate()
         fixed = walk.not_below(weight * self.planned - price * rows.decision)
         return np.asarray(fixed - walk.shift * walk.not_below(price))

@@ -1,4 +1,4 @@
-"""scikit-learn estimators that learn decisions."""
+"""scikit-learn estimators that learn decisions from features and observations."""
 
 from typing import TYPE_CHECKING
 

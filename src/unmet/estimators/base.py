@@ -1,4 +1,4 @@
-"""What all decision models share: their costs and bands, and what they can do once fitted."""
+"""Code that all decision models share: reading costs and bands, and methods of a fitted model."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _EVEN = Newsvendor(underage=1.0, overage=1.0)
 
 
 def read_cost(cost: Any) -> Cost:
-    """Cost of an estimator; None is the median's."""
+    """Read the cost of an estimator; None is the cost of the median."""
     known: Cost = _EVEN if cost is None else A_COST("cost", cost)
     return known
 
 
 def read_band(band: Any) -> Band | BandRule | None:
-    """Band or rule of an estimator; None is no band, a short name is the rule as it comes."""
+    """Read the band or rule of an estimator: None is no band, a name is a rule with defaults."""
     if band is None or isinstance(band, Band | BandRule):
         return band
     if isinstance(band, str) and band in ("latent", "searched"):
@@ -66,10 +66,10 @@ def choose_band(
     given: Rows,
     learned: dict[int, BandRule] | None = None,
 ) -> ChosenBand:
-    """Band for a cost, the rule that gave it where one did, and what that says about censoring.
+    """Find the band for a cost, the rule that gave it (if any), and the diagnosis of the rule.
 
-    A copy of the rule learns, from all rows given; the estimator's own stays as it is. `learned`
-    holds rules that have learned from these rows already, from the first cost that had them.
+    A copy of the rule learns from all given rows; the estimator's own rule stays unfitted.
+    `learned` holds rules that already learned from these rows, from the first cost that used them.
     """
     if not isinstance(band, BandRule):
         return band, None, None
@@ -84,7 +84,7 @@ def choose_band(
 
 
 def check_used(band: Band | BandRule | None, **known: Any) -> None:
-    """Refuse flags that nobody reads: a silent mistake. Dates and series do no harm."""
+    """Refuse flags that no rule would read, which would be a silent mistake; dates do no harm."""
     for name, value in known.items():
         if value is not None and not isinstance(band, BandRule):
             raise InvalidInput(
@@ -98,10 +98,9 @@ def check_used(band: Band | BandRule | None, **known: Any) -> None:
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Let the linear algebra inside the ``with`` use one thread.
 
-    The matrices of a solver are small, and threads that wait for each other in every product cost
-    more than they bring: on two cores, exact solutions of 20,000 × 50 take twice as long with them.
-    The limit is the process's: of fits that overlap in several Python threads, the first to end
-    lifts it.
+    The matrices of a solver are small. Threads that wait for each other in every product cost more
+    than they save. The limit belongs to the process: if fits overlap in several Python threads, the
+    first one that ends lifts it.
     """
     limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
     return limit
@@ -121,12 +120,12 @@ def _libraries() -> ThreadpoolController:
 
 
 def is_dask(X: Any) -> bool:
-    """Whether this is a Dask data frame; does not import Dask."""
+    """Whether `X` is a Dask data frame; does not import Dask."""
     return bool(nw.dependencies.is_dask_dataframe(X))
 
 
 def check_in_memory(model: Any, X: Any) -> None:
-    """Refuse rows that lie elsewhere, before anything reads them all by accident."""
+    """Refuse a Dask or Spark frame, before a function reads all of it by accident."""
     known = isinstance(X, BlockSource) or is_dask(X)
     table = hasattr(type(X), "columns") and not hasattr(X, "__array__")
     if not known and (not table or nw.dependencies.is_into_dataframe(X)):
@@ -144,7 +143,7 @@ def check_in_memory(model: Any, X: Any) -> None:
 
 
 def by_partition(method: Method) -> Method:
-    """Let a method that gives a number per row take a Dask frame, and give a Dask Series."""
+    """Let a method that gives one number per row accept a Dask frame and return a Dask Series."""
 
     @wraps(method)
     def decided(self: Any, X: Any, *values: Any, **named: Any) -> Any:
@@ -182,12 +181,12 @@ def open_frame(frame: Any, *columns: str | None) -> nw.DataFrame[Any]:
 
 
 def numbers(frame: nw.DataFrame[Any], *names: str) -> Array:
-    """Columns of finite numbers beside each other, of shape (n_rows, n_columns)."""
+    """Give columns of finite numbers next to each other, of shape (n_rows, n_columns)."""
     return np.column_stack([read_column(name, frame[name].to_native()) for name in names])
 
 
 def with_column(frame: nw.DataFrame[Any], name: str, values: Array) -> nw.DataFrame[Any]:
-    """Add one column of numbers at the end; refuses a name that is taken."""
+    """Add a column of numbers at the end; refuse a name that is taken."""
     if not isinstance(name, str):
         raise InvalidInput(f"name must be the text over a column, got {name!r}.")
     if name in frame.columns:
@@ -202,7 +201,7 @@ def with_column(frame: nw.DataFrame[Any], name: str, values: Array) -> nw.DataFr
 class DecisionModel(RegressorMixin, BaseEstimator):
     """A scikit-learn estimator whose predictions are decisions.
 
-    A subclass fits and predicts; when fitted it has ``cost_``, and the two private attributes that
+    A subclass fits and predicts. After the fit it has ``cost_`` and the two private attributes that
     `score` and `decide` read.
     """
 
@@ -234,28 +233,29 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features), or Dask frame
-            pandas, polars, numpy or scipy.sparse; finite numbers, at least two rows. Trees also
-            take missing entries and categories, a model per group the columns that tell groups
-            apart. `LinearDecision` and `GroupedDecision` take a Dask data frame, and then Dask
-            Series of the same frame in place of arrays: the first of them leaves rows where they
-            lie, the second reads them into memory. `LinearDecision` also takes a source of
-            `unmet.solvers.blocks`, which brings all columns, so that other arguments stay away.
+            Features from pandas, polars, numpy or scipy.sparse: finite numbers, at least two rows.
+            `BoostedDecision` also accepts missing entries and categories, and `GroupedDecision` the
+            columns of its groups. `LinearDecision` and `GroupedDecision` accept a Dask data frame,
+            with Dask Series of the same frame instead of arrays. The first leaves rows in their
+            partitions, the second reads them into memory. `LinearDecision` also accepts a source of
+            `unmet.solvers.blocks`, which contains all columns; then give no other arguments.
         y : array-like of shape (n_rows,)
-            The observations s: sales, accepted prices, replacement times. (The name is
-            scikit-learn's; the y of the paper is the decision.)
+            Observations s: sales, accepted prices, replacement times. The name y is scikit-learn's;
+            the y of the paper is the decision.
         sample_weight : array-like of shape (n_rows,), optional
-            Non-negative; only ratios matter, and rows of weight 0 do not count at all.
+            Non-negative weights of the rows. Only ratios matter, and rows of weight 0 do not count.
+            None weights all rows equally.
         underage, overage : float or array-like of shape (n_rows,), optional
-            Instead of those of `cost`, usually one per row.
+            Costs that replace those of `cost`, usually one per row. None keeps those of `cost`.
         censored : array-like of shape (n_rows,), or Limits, optional
-            For a band rule: True where the truth is known to be at least the observation, False
-            where it is the observation, missing (None, NaN) where nobody knows. Or between what
-            limits each truth lies.
+            Flags for a band rule: True if the truth is at least the observation, False if the truth
+            is the observation, None or NaN if unknown. `Limits` give a lower and an upper limit of
+            each truth.
         stock : array-like of shape (n_rows,), optional
-            For a band rule: what was available. s ≥ stock means censored, s < stock seen.
+            Available stock, for a band rule: s ≥ stock means censored, s < stock means seen.
         time, series : array-like of shape (n_rows,), optional
-            For a band rule: the date of a row, and the series it belongs to. A model per group
-            takes the group for the series where none is given.
+            Date and series of each row, for a band rule. `GroupedDecision` uses its groups as
+            series if you give none.
 
         Returns
         -------
@@ -315,37 +315,40 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         *,
         minimum: ArrayLike | None = None,
     ) -> Array:
-        """Decide what can be carried out: whole lots, bounds, a minimum order quantity.
+        """Decide in whole lots, within bounds, and with a minimum order quantity.
 
-        Of the two lots next to `predict` the one is taken that would have cost less on the training
-        rows, had all their decisions been off by as much. For a newsvendor that is the nearest lot
-        where lots are small against the spread of the truth; for large ones it is the upper lot as
-        soon as the decision is more than a share 1 − α of the way there.
+        Of the two lots next to `predict`, the method takes the one that would have cost less on the
+        training rows, if all their decisions had been off by the same amount. For a newsvendor with
+        small lots, this is the nearest lot. For large lots it is the upper lot as soon as the
+        decision is more than a share 1 − α of the way there, with the critical ratio α = underage /
+        (underage + overage).
 
         Parameters
         ----------
         X : table, array-like, sparse matrix or Dask frame of shape (n_rows, n_features)
-            Of a Dask frame, all that has an entry per row is a Dask Series of the same frame.
+            Features. With a Dask frame, every argument with one entry per row is a Dask Series of
+            the same frame.
         step : float or array-like of shape (n_rows,), default=1
-            Size of a lot; decisions are multiples of it. None keeps fractions.
+            Size of a lot. Decisions are multiples of it. None keeps fractions.
         lower, upper : float or array-like of shape (n_rows,), default=0 and None
-            Bounds that are kept also where they are no multiples of `step`; None is no bound.
-            `upper` is the capacity of a row; for one that rows share see `unmet.allocate`.
+            Bounds of the decisions, which hold even if they are not multiples of `step`. None is no
+            bound. `upper` is the capacity of one row; for a capacity that rows share use
+            `unmet.allocate`.
         minimum : float or array-like of shape (n_rows,), optional
-            Least quantity that may be ordered, if anything is: decisions are 0 or at least this.
+            Minimum order quantity: decisions are 0 or at least this. None is no minimum.
 
         Returns
         -------
         ndarray of shape (n_rows,), or Dask Series
-            The latter for a Dask frame: computed when it is needed, partition by partition.
+            Decisions. A Dask Series is computed partition by partition, when it is needed.
 
         Notes
         -----
         `minimum` is rounded up to a lot. A decision below it goes down to 0 or up to it, whichever
-        would have cost less on the training rows, and to 0 where both cost the same. Capacity comes
-        first: 0 where the minimum does not fit below `upper`. A `lower` above 0 rules out 0: the
-        decision is then at least both, and it is an error if these do not fit below `upper`. With
-        a minimum no decision is negative, whatever `lower` is.
+        would have cost less on the training rows, and to 0 if both cost the same. Capacity comes
+        first: the decision is 0 if the minimum exceeds `upper`. A `lower` above 0 excludes 0. The
+        decision is then at least both, and it is an error if that exceeds `upper`. With a minimum
+        no decision is negative, whatever `lower` is.
 
         Examples
         --------
@@ -368,20 +371,24 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         underage: ArrayLike | None = None,
         overage: ArrayLike | None = None,
     ) -> float:
-        """Minus the mean realised cost (eq. nvcost): greater is better.
+        """Compute the negative mean realised cost (eq. nvcost), so that greater is better.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
         y : array-like of shape (n_rows,)
-            The truth. Observations instead of it favour decisions that are too low.
+            Truth. Observations in its place favor decisions that are too low.
         sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows. None weights all rows equally.
         underage, overage : float or array-like of shape (n_rows,), optional
-            Costs of these rows; needed if `fit` was given one per row.
+            Costs of these rows. Needed if `fit` was given one per row; None takes the costs of
+            `fit`.
 
         Returns
         -------
         float
+            Negative mean cost.
         """
         decision = np.asarray(self._predict_at(X, underage=underage, overage=overage))
         truth = read_column("y", y, decision.size)
@@ -407,30 +414,30 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         path : str or Path
-            Any name; ``.unmet`` is customary.
+            File to write. Any name works; ``.unmet`` is customary.
         about : dict, optional
-            Whatever should travel with the model, in plain JSON.
+            Further information to store with the model, as plain JSON.
 
         Returns
         -------
         Path
-            Where it was written.
+            The file.
 
         See Also
         --------
-        unmet.save : The same for pipelines, for band rules, and for your own costs.
+        unmet.save : Saves pipelines, band rules and your own costs as well.
         """
         return save(self, path, about=about)
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set parameters of this model, and of what it holds.
+        """Set parameters of this model, and of its cost and band.
 
         Parameters
         ----------
         **parameters
-            By name; ``cost__underage`` is the underage of the cost, ``band__high`` the upper end of
-            the band. Costs and bands are values: the model is given another one, and the old one
-            stays as it is wherever else it is used.
+            New values by name. ``cost__underage`` is the underage of the cost, ``band__high`` the
+            upper end of the band. Costs and bands never change: the model gets a new one, and the
+            old one stays as it is wherever else you use it.
 
         Returns
         -------
@@ -461,9 +468,9 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         return self
 
     def to_state(self) -> dict[str, Any]:
-        """Give what a saved model holds: all but the numbers of each training row.
+        """Give what a saved model holds: everything except the numbers of single training rows.
 
-        Where cost or band have one number per row, none of these is kept.
+        If cost or band have one number per row, none of these is kept.
         """
         state, nothing = dict(vars(self)), np.empty(0, dtype=np.intp)
         for name in ("cost_", "band_"):

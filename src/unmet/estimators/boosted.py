@@ -1,7 +1,7 @@
 """Decisions by boosted trees: a scikit-learn estimator around the boosting solver.
 
-Columns of a table become what trees want: numbers, and categories by number, both of which may be
-missing. Band rules learn from finite numbers, and are given what they can read.
+The estimator turns the columns of a table into numbers and numbered categories, both of which may
+be missing. Band rules need finite numbers and get numeric features.
 """
 
 from __future__ import annotations
@@ -69,84 +69,95 @@ _OURS = {
 
 
 class BoostedDecision(DecisionModel):
-    """Decisions by boosted trees (LightGBM), with leaves that minimise the cost exactly.
+    """Decisions by boosted trees (LightGBM) whose leaves minimise the cost exactly.
 
-    LightGBM grows each tree on the subgradients of the cost; its leaves are then refitted to what
-    costs their rows least, with the band, costs and weight of each row. Needs
-    ``pip install 'unmet[boost]'``. Parameters have the names of scikit-learn's
-    ``HistGradientBoostingRegressor``, but for `strength`, its ``l2_regularization``.
+    LightGBM grows each tree on the subgradients of the cost. Each leaf then gets the value that
+    costs its rows least, with the band, costs and weight of each row. The class needs ``pip install
+    'unmet[boost]'``. Parameters have the names of scikit-learn's ``HistGradientBoostingRegressor``,
+    except `strength`, which is its ``l2_regularization``.
 
     Parameters
     ----------
     cost : Cost, default=None
-        What a decision costs. None is ``Newsvendor(underage=1, overage=1)``: the median.
+        Cost of decisions. None is ``Newsvendor(underage=1, overage=1)``, which gives the median.
     band : Band, band rule, "latent" or "searched", default=None
-        Where the truth may lie, relative to the observation: given, or learned from the data by a
-        rule such as `LatentBand`. None takes observations for truth.
+        Range in which the truth may lie, relative to the observation, or a rule such as
+        `LatentBand` that estimates it. None takes observations for the truth.
     max_iter : int, default=100
-        Most trees.
+        Largest number of trees. More trees fit the training rows better and may overfit.
     learning_rate : float, default=0.1
-        Share of its leaves that each tree contributes.
+        Share of its leaf values that each tree contributes, above 0. Smaller values need more trees
+        and usually generalise better.
     max_leaf_nodes : int or None, default=31
+        Largest number of leaves of a tree. Larger values allow more interactions. None is no limit.
     max_depth : int or None, default=None
+        Largest depth of a tree. Smaller values give simpler trees. None is no limit.
     min_samples_leaf : int, default=20
-        Fewest rows of a leaf, whatever their weight.
+        Least number of rows in a leaf, whatever their weight. Larger values give smoother
+        decisions.
     strength : float, default=0.0
-        λ: leaves are shrunk to 0 by the factor W / (W + λ), with W the weight of their rows (times
-        their costs), one on average; for `SquaredError` that is ridge. Splits are chosen likewise.
+        Non-negative λ. Larger values shrink leaves more: leaves are multiplied by W / (W + λ),
+        where W is the weight of their rows (times their costs), one on average. With `SquaredError`
+        this is ridge. Splits are chosen likewise.
     max_features : float, default=1.0
-        Share of the columns, drawn at random, that each split may choose from.
+        Share of columns, drawn at random, that each split may use. Smaller values make trees differ
+        more.
     categorical_features : array-like of str, int or bool, default=None
-        Names or positions of columns that hold categories, or a mask. Columns of a table that hold
-        text or categories by their type are always taken for such.
+        Names or positions of columns that hold categories, or a mask. Columns of text or of a
+        categorical type always count as categories. None adds no further columns.
     monotonic_cst : array-like of int or mapping from names to int, default=None
-        For each column 1 where decisions must not fall when it grows, -1 where they must not rise,
-        and 0.
+        For each column 1 if decisions may not fall when it grows, -1 if they may not rise, and 0
+        otherwise. None restricts no column.
     early_stopping : bool, default=False
-        Hold rows out, stop when trees no longer lower their cost, and keep the best number.
+        Whether to hold out rows, stop when trees no longer lower their cost, and keep the best
+        number of trees.
     validation_fraction : float, default=0.1
         Share of the rows that early stopping holds out, at random.
     n_iter_no_change : int, default=10
-        Trees without progress that early stopping waits for.
+        Number of trees without progress after which early stopping ends.
     n_jobs : int, default=None
-        Threads, as in scikit-learn: None is one, -1 all. The answer does not depend on it.
+        Number of threads, as in scikit-learn: None is one, -1 is all. The result does not depend on
+        it.
     options : mapping, default=None
         Further parameters of LightGBM, such as ``{"bagging_fraction": 0.8, "bagging_freq": 1}``.
+        None adds none.
     random_state : int, RandomState or None, default=None
-        Seed of held-out rows and of whatever LightGBM draws.
+        Seed of the held-out rows and of LightGBM. None draws a new seed in each fit.
 
     Attributes
     ----------
     trees_ : Trees
-        What decides; ``trees_.text`` is LightGBM's own format.
+        The fitted trees, which decide without the estimator. ``trees_.text`` is LightGBM's own
+        format.
     baseline_ : float
-        Decision before the first tree: the best for all rows alike.
+        Decision before the first tree: the best single decision for all rows.
     n_iter_ : int
-        Trees that were kept.
+        Number of trees that were kept.
     training_cost_ : ndarray of shape (n_grown + 1,)
-        Mean cost of the rows trained on, with their bands, before the first tree and after each.
+        Mean cost of the training rows, with their bands, before the first tree and after each tree.
     validation_cost_ : ndarray of shape (n_grown + 1,) or None
-        The same for the rows held out.
+        The same for the held-out rows.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of each column in what all splits gained; they sum to one if there is any split.
+        Share of each column in the gain of all splits. The shares sum to one if there is any split.
     cost_, band_ : Cost, and Band or None
-        What was trained on, with the numbers per row that `fit` was given.
+        Cost and band of the training, with the numbers per row that `fit` was given.
     band_rule_, diagnosis_ : BandRule and Diagnosis, or None
-        The fitted rule, and what it says about censoring; None if the band was given. Where X has
-        categories or missing values, the rule has learned from numbers made of them.
+        The fitted rule and its diagnosis; None if the band was given. If X has categories or
+        missing values, the rule has learned from numbers made of them.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Of a table whose column names are all text.
+        Names of the columns, if X is a table whose column names are all text.
 
     Notes
     -----
     X may have missing values, and categories as text or numbers. A category that `fit` has not seen
-    is missing; a number that is missing where none was in `fit` is taken for the median (for 0 if X
-    was sparse).
+    counts as missing. If a number is missing in a column without missing numbers in `fit`, the
+    median of that column replaces it (0 if X was sparse).
 
-    Where many values of a leaf cost the same, as with a wide band, it takes the one nearest to 0: a
-    decision that costs nothing does not move. Leaves of piecewise-linear costs and of
-    `SquaredError` are exact; other costs, which need not be convex, are searched.
+    If many values of a leaf cost the same, as with a wide band, the leaf takes the one nearest to
+    0: a decision that costs nothing does not move. Leaves are exact for piecewise-linear costs and
+    for `SquaredError`. For other costs, which need not be convex, a search finds them.
 
     Examples
     --------
@@ -156,9 +167,9 @@ class BoostedDecision(DecisionModel):
     >>> X = generator.uniform(-1, 1, size=(2000, 2))
     >>> demand = 50 + 40 * X[:, 0] * X[:, 1] + generator.normal(scale=5, size=2000)
     >>> cost = Newsvendor(underage=3, overage=1)
-    >>> line = LinearDecision(cost).fit(X, demand)
+    >>> linear = LinearDecision(cost).fit(X, demand)
     >>> model = BoostedDecision(cost, random_state=0).fit(X, demand)
-    >>> bool(model.score(X, demand) > 0.4 * line.score(X, demand))
+    >>> bool(model.score(X, demand) > 0.4 * linear.score(X, demand))
     True
     """
 
@@ -222,12 +233,13 @@ class BoostedDecision(DecisionModel):
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
-            pandas, polars, numpy or scipy.sparse; at least two rows. Entries may be missing.
+            Features from pandas, polars, numpy or scipy.sparse; at least two rows. Entries may be
+            missing.
         y, sample_weight, underage, overage, censored, stock, time, series
             As in `LinearDecision.fit`.
         validation : pair (X, truth), optional
-            Rows whose truth is known: early stopping then monitors their realised cost, and trains
-            on all rows of `X`.
+            Rows whose truth is known. Early stopping then monitors their realised cost and trains
+            on all rows of `X`. None holds out training rows if `early_stopping` is on.
 
         Returns
         -------
@@ -304,30 +316,32 @@ class BoostedDecision(DecisionModel):
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features, with the columns of the training rows.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Decisions.
         """
         check_is_fitted(self, "trees_")
         found = self.trees_.predict(self._features(X), n_threads(self.n_jobs))
         return np.maximum(found, self.least_)
 
     def contributions(self, X: Any) -> Array:
-        """Take decisions apart: how much each column moves each of them (SHAP values).
+        """Split decisions into the contribution of each column (SHAP values).
 
-        Path-dependent TreeSHAP, computed by LightGBM itself on the trees with their refitted
-        leaves.
+        LightGBM computes them by path-dependent TreeSHAP, on the trees with their refitted leaves.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features, with the columns of the training rows.
 
         Returns
         -------
         ndarray of shape (n_rows, n_features + 1)
-            In units of the decision; the last column is the mean decision, and rows sum to what
-            `predict` gives.
+            Contributions in units of the decision. The last column is the mean decision, and rows
+            sum to the result of `predict`.
         """
         return self.trees_.contributions(self._features(X), n_threads(self.n_jobs))
 
@@ -391,24 +405,26 @@ def _read_options(options: Any) -> dict[str, Any]:
 
 
 class Columns:
-    """What `fit` has learned about the columns, and how rows are read with it.
+    """What `fit` learned about the columns, and how to read other rows with it.
 
-    A category is numbered by its place among those seen in `fit`, in the order of numbers and
-    letters; one that was not seen is missing. A number that is missing where none was in `fit` is
-    taken for the median: the trees have no branch for it, and LightGBM would take it for 0.
+    A category is numbered by its position among those seen in `fit`, in the order of numbers and
+    letters. A category that was not seen is missing. If a number is missing in a column without
+    missing numbers in `fit`, the median replaces it: the trees have no branch for it, and LightGBM
+    would take it for 0.
 
     Parameters
     ----------
     asked : array-like or None
-        Names or positions of the columns that hold categories, or a mask. Columns of a table that
-        hold text or categories by their type are taken for such in any case.
+        Names or positions of the columns that hold categories, or a mask. Columns of text or of a
+        categorical type always count as categories.
 
     Attributes
     ----------
     categories : dict of int to tuple
-        For each column that holds categories those seen in `fit`.
+        For each column with categories, those seen in `fit`.
     median : ndarray of shape (n_features,) or None
-        Of each column that was never missing in `fit`, NaN for the others; None for sparse X.
+        Median of each column that was never missing in `fit`, NaN for the others; None for sparse
+        X.
     """
 
     def __init__(self, asked: Any) -> None:
@@ -417,7 +433,7 @@ class Columns:
         self.median: Array | None = None
 
     def learn(self, X: Any) -> Features:
-        """Read the rows of `fit`, and remember how."""
+        """Read the training rows, and remember their categories and types."""
         self.categories = {}
         for column in sorted(_find_categorical(X, self.asked)):
             distinct = {value for value in _entries(X, column) if value is not None}
@@ -428,7 +444,7 @@ class Columns:
         return self._encoded(X, at_least=2)
 
     def learn_medians(self, features: Features) -> None:
-        """Remember the middle of each column of numbers, for those never missing in these rows."""
+        """Remember the median of each numeric column that was never missing."""
         if sparse.issparse(features):
             return
         self.median = np.full(features.shape[1], np.nan)
@@ -438,7 +454,7 @@ class Columns:
                 self.median[i] = np.partition(column, half)[half]
 
     def read(self, X: Any) -> Features:
-        """Read other rows, whose columns have been compared with those of `fit`."""
+        """Read other rows, whose columns were already compared with those of `fit`."""
         if self.categories and sparse.issparse(X):
             stored: Any = X
             X = stored.toarray()

@@ -1,4 +1,4 @@
-"""Decisions from the distribution of the truth: its quantile, or the best for other costs."""
+"""Decisions from the distribution of the truth: its quantile, or the best one for other costs."""
 
 from __future__ import annotations
 
@@ -29,49 +29,49 @@ DistributionName: TypeAlias = Literal["linear", "boosted"]
 
 
 class DistributionDecision(DecisionModel):
-    """The best decision of each row under the distribution of its truth.
+    """Best decision of each row under the estimated distribution of its truth.
 
-    A rule such as `LatentBand` learns the distribution of the truth from what was observed. A cost
-    of two slopes then has its least expected value at one quantile of that distribution, α =
-    underage / (underage + overage); for other costs the decision of least expected cost is looked
-    up. `LinearDecision` shifts the observations by what the same distribution says they hide, and
-    draws a line through them: it needs the distribution only for that shift. This model believes
-    the distribution, and where many rows are censored and it is known which, that is the better use
-    of few rows.
+    A rule such as `LatentBand` estimates the distribution of the truth from the observations. For a
+    cost with two slopes, the decision with the least expected cost is one quantile of that
+    distribution, at α = underage / (underage + overage). For other costs the model searches for the
+    decision with the least expected cost. `LinearDecision` uses the same distribution only to shift
+    the observations, and fits a linear model to them. Prefer this class if many rows are censored,
+    if it is known which, and if rows are few.
 
     Parameters
     ----------
     cost : Cost, default=None
-        What a decision costs. None is ``Newsvendor(underage=1, overage=1)``: the median.
+        Cost of decisions. None is ``Newsvendor(underage=1, overage=1)``, which gives the median.
     band : band rule or "latent", default="latent"
-        What learns the distribution: a rule that can say quantiles of the truth, such as
-        `LatentBand`.
+        Rule that estimates the distribution. It must give quantiles of the truth, as `LatentBand`
+        does.
     distribution : {"linear", "boosted"}, default="linear"
-        What location and scale of the distribution depend on: features as they are, or boosted
-        trees where these explain rows held out better (``LatentBand(location="trees")``).
+        Inputs of the location and scale of the distribution. "linear" uses the features. "boosted"
+        uses boosted trees if these predict held-out rows better (``LatentBand(location="trees")``).
     random_state : int, RandomState or None, default=None
-        Seed of the rule where `band` is its short name.
+        Seed of the rule, if `band` is a short name. None draws a new seed in each fit.
 
     Attributes
     ----------
     band_rule_ : BandRule
-        The fitted rule; ``band_rule_.quantile(X, level)`` is any quantile of the distribution.
+        The fitted rule. ``band_rule_.quantile(X, level)`` is any quantile of the distribution.
     diagnosis_ : Diagnosis
-        What the rule says about censoring.
+        How much the observations hide, and how certain that is.
     cost_ : Cost
-        With the numbers per row that `fit` was given.
+        Cost with the numbers per row that `fit` was given.
     band_ : None
-        Nothing was trained on shifted observations.
+        Always None, because no model is trained on shifted observations.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Of a table whose column names are all text.
+        Names of the columns, if X is a table whose column names are all text.
 
     Notes
     -----
-    Costs change nothing in the distribution, so a fitted model decides for other costs at once:
-    `predict` takes ``underage`` and ``overage`` of the rows that are decided on. Where `fit` was
-    given one per row and `predict` none, the means of the former count: with costs that have
-    nothing to do with the truth, these make the least expected cost.
+    The distribution does not depend on costs, so a fitted model decides for other costs at once:
+    `predict` accepts ``underage`` and ``overage`` of the rows. If `fit` was given one per row and
+    `predict` none, the model uses their means. If costs are independent of the truth, these means
+    give the least expected cost.
 
     Examples
     --------
@@ -84,10 +84,10 @@ class DistributionDecision(DecisionModel):
     >>> sales, sold_out = np.minimum(demand, stock), demand >= stock
     >>> model = DistributionDecision(Newsvendor(underage=9, overage=1), random_state=0)
     >>> model = model.fit(X, sales, censored=sold_out)
-    >>> best = 50 + 30 * X[:, 0] + 1.2816 * 12  # the truth's 90% quantile
+    >>> best = 50 + 30 * X[:, 0] + 1.2816 * 12  # the 90% quantile of the truth
     >>> bool(abs(model.predict(X) - best).mean() < 2)
     True
-    >>> half = 50 + 30 * X[:, 0]  # no other fit for other costs
+    >>> half = 50 + 30 * X[:, 0]  # other costs need no other fit
     >>> bool(abs(model.predict(X, underage=1) - half).mean() < 2)
     True
     """
@@ -126,14 +126,14 @@ class DistributionDecision(DecisionModel):
         underage: ArrayLike | None = None,
         overage: ArrayLike | None = None,
     ) -> Self:
-        """Decide by a distribution that has been learned already; nothing is learned again.
+        """Decide by a distribution that was already estimated; no rule is fitted.
 
         Parameters
         ----------
         rule : BandRule
-            Fitted to these rows, for whatever cost; such as ``band_rule_`` of another model.
+            A rule fitted to these rows, for any cost, such as ``band_rule_`` of another model.
         X, y, sample_weight, underage, overage
-            As in `fit`; they say what costs are the usual ones, and weigh lots.
+            As in `fit`. They determine the usual costs and the choice between lots.
 
         Returns
         -------
@@ -156,12 +156,14 @@ class DistributionDecision(DecisionModel):
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
         underage, overage : float or array-like of shape (n_rows,), optional
-            Costs of these rows, where they differ from those of `fit`.
+            Costs of these rows. None takes the costs of `fit`.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Decisions.
         """
         check_is_fitted(self)
         features = read_features(X)
@@ -182,22 +184,24 @@ class DistributionDecision(DecisionModel):
         underage: ArrayLike | None = None,
         overage: ArrayLike | None = None,
     ) -> Array:
-        """Decide what can be carried out: whole lots, bounds, a minimum order quantity.
+        """Decide in whole lots, within bounds, and with a minimum order quantity.
 
-        Of two lots the one is taken that costs less under the distribution, had the decisions of
-        all training rows been off by as much.
+        Of two lots, the method takes the one that costs less under the distribution, if the
+        decisions of all training rows had been off by the same amount.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
         step, lower, upper, minimum
             As in `LinearDecision.decide`.
         underage, overage : float or array-like of shape (n_rows,), optional
-            As in `predict`; lots are weighed by the costs of `fit`.
+            As in `predict`. The choice between lots uses the costs of `fit`.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Decisions.
         """
         decision = self.predict(X, underage=underage, overage=overage)
         return to_lots(decision, self._shift_cost, step, lower, upper, minimum)
@@ -273,7 +277,7 @@ def _draw(rule: Any, rows: Rows) -> ShiftCost:
 
 
 def average_cost(cost: Cost, weight: Array) -> Cost:
-    """Put the mean of each parameter that differs by row in its place."""
+    """Replace each parameter that differs by row by its mean."""
     weight = weight / weight.sum()
 
     def mean(value: Any) -> Any:

@@ -1,22 +1,22 @@
-"""Why this number: a decision taken apart into units that add up to it.
+"""Explain a decision: split it into parts that add up to it.
 
-A decision at level α with a band differs from what is usually sold for three reasons, and each is
-the difference between two models of the same kind that differ in nothing else:
+A decision differs from usual sales for three reasons. Each part is the difference between two
+models of the same kind that differ in nothing else:
 
 ====================  ==========================================================================
-usual sales           u(x): the middle of the observations, taken for the truth
-hidden demand         m(x) − u(x): the middle of the truth, which the band says lies higher
-cost of running out   y(x) − m(x): from the middle to the level at which costs balance
+usual sales           u(x): the median of the observations, taken for the truth
+hidden demand         m(x) − u(x): the median of the truth, which the band puts higher
+cost of running out   y(x) − m(x): from the median to the level at which costs balance
 rounding              what lots, bounds and a minimum order add or take away
 ====================  ==========================================================================
 
-y is the model that decides. u and m are trained at even costs, u without a band, m with the band
-that the model's own rule gives at these costs. The rule has learned already and is not asked to
-learn again. No truth lies below its observation, so m counts as u where two fits say less.
-Differences telescope, so parts add up whatever the models are.
+y is the model that decides. u and m are trained at equal costs: u without a band, m with the band
+that the model's own rule gives at these costs. The rule is not fitted again. No truth lies below
+its observation, so m counts as u if two fits give less. The differences telescope, so the parts add
+up for every model.
 
-Where a shelf is emptied on busy days only, the middle of the truth is seen, and little is hidden
-there: what busy days hide then lies in the third part.
+If a shelf is emptied on busy days only, the median of the truth is seen and little is hidden there.
+What busy days hide then appears in the third part.
 """
 
 from __future__ import annotations
@@ -48,25 +48,39 @@ PARTS = ("usual_sales", "hidden_demand", "cost_of_running_out", "rounding")
 
 @dataclass(frozen=True)
 class DecisionParts:
-    """Decisions of some rows, taken apart.
+    """Decisions of some rows, split into parts.
+
+    `DecisionExplainer.explain` returns it.
 
     Attributes
     ----------
     usual_sales : ndarray of shape (n_rows,)
-        The middle of what is observed in such rows.
+        Median of the observations of such rows.
     hidden_demand : ndarray of shape (n_rows,)
-        How much further up the middle of the truth lies; at least 0.
+        Distance from there up to the median of the truth; at least 0.
     cost_of_running_out : ndarray of shape (n_rows,)
-        From there to the decision, since a unit too few costs more than one too many; below 0 where
-        it costs less.
+        Distance from there to the decision, because a missing unit costs more than a leftover unit.
+        Below 0 if it costs less.
     rounding : ndarray of shape (n_rows,)
-        By lots, bounds and a minimum order.
+        Change by lots, bounds and a minimum order.
     decision : ndarray of shape (n_rows,)
-        The sum of these four.
+        Sum of these four parts.
     contributions : ndarray of shape (n_rows, n_features + 1), or None
-        Of each column to the decision before rounding, the mean decision last; rows sum to it.
+        Contribution of each column to the decision before rounding, with the mean decision in the
+        last column. Rows sum to the decision.
     names : tuple of str
-        Of the columns that contribute.
+        Names of the columns that contribute.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import Band, LinearDecision, Newsvendor
+    >>> from unmet.estimators import DecisionExplainer
+    >>> X, sales = np.zeros((9, 1)), np.arange(1.0, 10.0)
+    >>> model = LinearDecision(Newsvendor(underage=3, overage=1), band=Band(low=2, high=2))
+    >>> parts = DecisionExplainer(model.fit(X, sales)).fit(X, sales).explain(X[:1], step=6)
+    >>> parts.hidden_demand.round(), parts.decision
+    (array([2.]), array([12.]))
     """
 
     usual_sales: Array
@@ -78,11 +92,17 @@ class DecisionParts:
     names: tuple[str, ...] = ()
 
     def columns(self) -> dict[str, Array]:
-        """Give the parts by name, the decision last: ready to be a table."""
+        """Give the parts by name, with the decision last, as columns of a table."""
         return {name: getattr(self, name) for name in (*PARTS, "decision")}
 
     def sentence(self, row: int = 0) -> str:
-        """Say in words what the decision of one row consists of."""
+        """Describe the parts of one decision in words.
+
+        Parameters
+        ----------
+        row : int, default=0
+            Position of the row.
+        """
         usual, hidden, cost, rounding = (float(getattr(self, name)[row]) for name in PARTS)
         said = f"{self.decision[row]:g} = {usual:.1f} usual sales"
         others = {"hidden demand": hidden, "cost of running out": cost, "rounding": rounding}
@@ -92,33 +112,32 @@ class DecisionParts:
 
 
 class DecisionExplainer(BaseEstimator):
-    """Says why: units from usual sales, from hidden demand and from the cost of running out.
+    """Explanation of orders by usual sales, hidden demand and the cost of running out.
 
     Parameters
     ----------
     model : DecisionModel
-        Fitted: `LinearDecision`, `DistributionDecision`, `NeuralDecision` or `BoostedDecision`, for
-        orders (a cost that is piecewise linear, or `SquaredError`).
+        A fitted `LinearDecision`, `DistributionDecision`, `NeuralDecision` or `BoostedDecision`,
+        for orders: its cost is piecewise linear, or `SquaredError`.
 
     Attributes
     ----------
     usual_ : DecisionModel
-        Trained at even costs on the observations themselves.
+        Model at equal costs on the observations.
     middle_ : DecisionModel or None
-        Trained at even costs with the band; None where nothing had to be trained for it.
+        Model at equal costs with the band; None if no model had to be trained for it.
     means_ : ndarray of shape (n_features,) or None
-        Of the columns, for the contributions of a line.
+        Means of the columns, for the contributions of a linear model.
 
     Notes
     -----
-    `fit` trains what the model itself has not: at most two models of its kind, and none of the
-    rules that learn bands. Without a band or with even costs it is one, since two of the three are
-    the same. For a distribution it is a linear model through the observations; the middle of the
-    truth is asked of the distribution. `SquaredError` has no level to move to: what it decides is
-    the middle.
+    `fit` trains at most two further models of the same kind, and no band rule. Without a band or
+    with equal costs it trains one, because two of the three models are the same. For a distribution
+    it trains a linear model on the observations and reads the median of the truth from the
+    distribution. `SquaredError` has no level, so its decision is the middle.
 
-    What an order is *for* cannot be told from it alone: the split is that of the models, and where
-    the data cannot tell what is hidden (``model.diagnosis_.identified``), neither can its parts.
+    The split is that of the models. If the data do not show how much is hidden
+    (``model.diagnosis_.identified``), the parts do not show it either.
 
     Examples
     --------
@@ -137,14 +156,16 @@ class DecisionExplainer(BaseEstimator):
         self.model = model
 
     def fit(self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Train what the model is compared with, on the rows that it was trained on.
+        """Train the models to compare with, on the training rows of the model.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features of the training rows.
         y : array-like of shape (n_rows,)
-            The observations.
+            Observations of the training rows.
         sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows. None weights all rows equally.
 
         Returns
         -------
@@ -185,22 +206,23 @@ class DecisionExplainer(BaseEstimator):
         minimum: ArrayLike | None = None,
         contributions: bool = False,
     ) -> DecisionParts:
-        """Take decisions apart.
+        """Split decisions into parts.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features of the rows to decide.
         step, lower, upper, minimum
-            As for `DecisionModel.decide`, whose decisions these are.
+            As in `LinearDecision.decide`, whose decisions are explained.
         contributions : bool, default=False
-            Whether to say as well what each column adds or takes away: for a linear model
-            coefficients times the distance from the mean of the training rows, for trees SHAP
-            values (`BoostedDecision.contributions`). Networks and distributions cannot be taken
-            apart so.
+            Whether to add the contribution of each column. For a linear model it is the coefficient
+            times the distance from the mean of the training rows, for trees the SHAP value
+            (`BoostedDecision.contributions`). Networks and distributions do not support it.
 
         Returns
         -------
         DecisionParts
+            The parts of each decision.
         """
         check_is_fitted(self, "usual_")
         model = self._read_model()

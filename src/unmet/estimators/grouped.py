@@ -1,27 +1,25 @@
-"""A model per group, such as store × item, with a pooled one behind all of them.
+"""One model per group, such as store × item, shrunk to a model of all groups together.
 
-**How large a group is** is the one thing that the pooled model must know about it. Stores and items
-differ most in their level. The pooled model therefore has one more column, the level of the row's
-group: the mean observation of the group, shrunk to what its store and its item would let us
-expect (empirical Bayes: by m rows, where m is the variance within groups over that between them). A
-group that was never seen has this expectation alone, and a new item has that of its store. If no
-observation is negative the expectation is the overall mean times one factor for the store and one
-for the item, otherwise plus one term for each. A row's own observation must not be in its own
-level, or the pooled model would learn to copy it: in training, the level of a row comes from the
-rows of other folds.
+**Level of a group.** Stores and items differ most in their level. The pooled model therefore has an
+additional column, the level of the row's group. The level is the mean observation of the group,
+shrunk to the value that its store and its item predict (empirical Bayes: by m rows, where m is the
+variance within groups over the variance between them). A group that was never seen has only this
+prediction, and a new item has that of its store. If no observation is negative, the prediction is
+the overall mean times one factor for the store and one for the item; otherwise it is the mean plus
+one term for each. A row's own observation must not enter its own level, or the pooled model would
+learn to copy it. In training, the level of a row therefore comes from the rows of other folds.
 
-**How much a group's own model counts** beside the pooled one: the decision of a group with n rows
-is ::
+**Weight of a group's own model.** The decision of a group with n rows is ::
 
     w · own + (1 − w) · pooled,     w = n / (n + k)
 
-A model of p coefficients fitted to n rows misses the best of its kind by a variance of about
-pσ²/n, and the pooled one misses it by some τ² between groups. The combination with the least
-squared error weighs them τ² : pσ²/n, which is this w with k = pσ²/τ²: the number of rows from
-which a group's own model is the better one (Efron and Morris, 1975, for means). Neither σ² nor τ²
-need be known, and costs are not squared errors: k is the one with the least training cost, band
-included, of decisions on rows held out, over all groups together. Own and pooled models are
-fitted without these rows.
+A model of p coefficients fitted to n rows has a variance of about pσ²/n, and the pooled model
+misses the best one by some τ² between groups. The combination with the least squared error weighs
+them τ² : pσ²/n, which is this w with k = pσ²/τ²: the number of rows from which a group's own model
+is the better one (Efron and Morris, 1975, for means). Neither σ² nor τ² need be known, and costs
+are not squared errors. The class therefore chooses the k with the least training cost, band
+included, of decisions on held-out rows, over all groups together. Own and pooled models are fitted
+without these rows.
 """
 
 from __future__ import annotations
@@ -76,77 +74,80 @@ START_SECONDS = 6.0
 class GroupedDecision(DecisionModel):
     """One model per group, shrunk to a model of all groups together.
 
-    The decision for a row of a group with n rows is ``w · own + (1 − w) · pooled`` with
-    ``w = n / (n + k)``: groups of many rows decide by themselves, small ones with the help of the
-    others, groups too small or never seen by the pooled model alone. k is found by the cost on
-    training rows held out, over all groups together.
+    The decision for a row of a group with n rows is ``w · own + (1 − w) · pooled`` with ``w = n /
+    (n + k)``. Groups with many rows decide by their own model, and small groups borrow from the
+    others. Groups that are too small or new decide by the pooled model alone. The class chooses k
+    by the cost on held-out training rows, over all groups together.
 
     Parameters
     ----------
     model : DecisionModel
-        Copied for every group: `LinearDecision`, `NeuralDecision`, `BoostedDecision`. Its cost and
-        band are those of all groups. `DistributionDecision` with `LatentBand`, where it is known
-        which rows sold out, gives one distribution of all groups, which share location, spread and
-        shape as far as they are alike.
+        Model that is copied for each group: `LinearDecision`, `NeuralDecision` or
+        `BoostedDecision`. Its cost and band apply to all groups. `DistributionDecision` with
+        `LatentBand` fits one distribution of all groups if it is known which rows sold out. The
+        groups then share location, spread and shape as far as they are alike.
     by : list of str or int, default=("store", "item")
-        Columns of X that tell groups apart: names, or places if X is an array. They may hold text,
-        numbers or dates, and are not among the features.
+        Columns of X that identify a group: names, or positions if X is an array. They may hold
+        text, numbers or dates, and they are not features.
     shrink : "auto", float or None, default="auto"
-        k, in rows. "auto" finds it; None is 0, every group that is large enough for itself.
+        k, in rows: 0 or more. Larger values give more weight to the pooled model. "auto" chooses k.
+        None is 0, so that each group that is large enough uses its own model only.
     min_rows : int or None, default=None
         Groups with fewer rows have no model of their own. None is 10, or twice the number of
         parameters of a linear model if that is more.
     pooled : DecisionModel or None, default=None
-        Another kind of model for all groups together; its cost and band are those of `model`.
-        None is a copy of `model`.
+        Another kind of model for all groups together; its cost and band are those of `model`. None
+        is a copy of `model`.
     n_jobs : int or None, default=None
-        Processes at most, as joblib counts them; they are started only where they save more time
-        than their start takes. The answer does not depend on it. Inside of
-        ``joblib.parallel_config(backend="dask")`` the cluster of the running client works.
+        Largest number of processes, as joblib counts them. They start only if they save more time
+        than their start takes. The result does not depend on it. Inside of
+        ``joblib.parallel_config(backend="dask")`` the cluster of the running client does the work.
     random_state : int, RandomState or None, default=None
-        Seed of the folds, and of models and rules that have none.
+        Seed of the folds, and of models and rules without a seed. None draws a new one in each fit.
 
     Attributes
     ----------
     pooled_ : DecisionModel
-        Trained on all rows; its columns are the features and the level of the row's group. A
+        Model of all rows. Its columns are the features and the level of the row's group. A
         distribution has none.
     shrink_ : float
         k; inf if own models did not help at all.
     weight_ : ndarray of shape (n_groups,)
-        w of each group; 0 where the pooled model decides.
+        w of each group; 0 if the pooled model decides.
     coef_ : ndarray of shape (n_groups, n_features), or None
+        Coefficients of linear own models; NaN if a group has none.
     intercept_ : ndarray of shape (n_groups,), or None
-        Of linear own models, NaN where a group has none.
+        Intercepts of linear own models; NaN if a group has none.
     models_ : list of DecisionModel or None
-        Own models that are not linear; empty for those that are.
+        Own models that are not linear; empty for linear ones.
     failures_ : dict
-        Sentences by group, for groups whose own model could not be fitted.
+        Error messages by group, for groups whose own model could not be fitted.
     summary_ : dict of str to ndarray
-        A table with one row per group; ``polars.DataFrame(model.summary_)`` shows it.
+        A table with one row per group; ``polars.DataFrame(model.summary_)`` displays it.
     cost_, band_ : Cost, and Band or None
-        What was trained on, with the numbers per row that `fit` was given.
+        Cost and band of the training, with the numbers per row that `fit` was given.
     band_rule_, diagnosis_ : BandRule and Diagnosis, or None
-        Of the rule that learned from all rows.
+        The rule that learned from all rows, and its diagnosis.
     n_features_in_ : int
-        Columns of X, those of `by` among them.
+        Number of columns of X, including those of `by`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X is a table whose column names are all text.
 
     Notes
     -----
-    The pooled model knows the size of a group from one more column, its level: the mean observation
-    of the group, shrunk to what its store and its item let us expect. In training, the level of
-    a row comes from other rows than itself. A rule learns on the same columns, and gives each row
-    the band of its group's level.
+    The pooled model has an additional column, the level of the group: its mean observation, shrunk
+    to the value that its store and its item predict. In training, the level of a row comes from
+    other rows. A band rule learns on the same columns and gives each row the band of its group's
+    level.
 
-    A column that never changes in a group says nothing there: where both models are linear, the
-    group takes the pooled coefficient for it, and the same decisions on its training rows.
+    If a column never changes within a group, the data of the group do not determine its
+    coefficient. If both models are linear, the group then takes the pooled coefficient, and its
+    decisions on training rows stay the same.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from unmet import LinearDecision, Newsvendor
-    >>> from unmet import GroupedDecision
+    >>> from unmet import GroupedDecision, LinearDecision, Newsvendor
     >>> generator = np.random.default_rng(0)
     >>> store = np.repeat([0, 1, 2], [200, 200, 8])
     >>> x = generator.uniform(size=408)
@@ -249,11 +250,12 @@ class GroupedDecision(DecisionModel):
         Parameters
         ----------
         X : table, array-like or Dask frame of shape (n_rows, n_columns)
+            Features and the columns of the groups.
 
         Returns
         -------
         ndarray of shape (n_rows,), or Dask Series
-            The latter for a Dask frame: computed when it is needed, partition by partition.
+            Decisions. A Dask Series is computed partition by partition, when it is needed.
         """
         features, group, entries, _ = self._find(X)
         return self._predict(features, group, entries)
@@ -268,7 +270,7 @@ class GroupedDecision(DecisionModel):
         *,
         minimum: ArrayLike | None = None,
     ) -> Array:
-        """Decide what can be carried out; of two lots the one that costs less in the row's group.
+        """Decide in whole lots; of two lots, take the one that costs less in the row's group.
 
         Parameters
         ----------
@@ -278,6 +280,7 @@ class GroupedDecision(DecisionModel):
         Returns
         -------
         ndarray of shape (n_rows,)
+            Decisions.
         """
         features, group, entries, _ = self._find(X)
         decision = self._predict(features, group, entries)
@@ -285,7 +288,13 @@ class GroupedDecision(DecisionModel):
         return to_lots(decision, shifts, step, lower, upper, minimum)
 
     def unseen_groups(self, X: Any) -> list[Any]:
-        """Name the groups of X that `fit` has not seen, each once, in the order of their rows."""
+        """List the groups of X that `fit` has not seen, each once, in the order of their rows.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_rows, n_columns)
+            Features and the columns of the groups.
+        """
         _, group, _, keys = self._find(X)
         rows = np.flatnonzero(group < 0)
         entries = zip(*(key[rows].tolist() for key in keys), strict=True)
@@ -293,14 +302,14 @@ class GroupedDecision(DecisionModel):
 
     @property
     def failures_(self) -> dict[Any, str]:
-        """Sentences by group, for groups whose own model could not be fitted."""
+        """Error messages by group, for groups whose own model could not be fitted."""
         check_is_fitted(self)
         failed = np.flatnonzero(self._sentence != "").tolist()
         return {self._group_index.label(group): str(self._sentence[group]) for group in failed}
 
     @property
     def summary_(self) -> dict[str, NDArray[Any]]:
-        """One entry per group: its names, its rows, the weight of its own model, its failure."""
+        """Table with one row per group: its names, rows, weight of its own model, and failure."""
         check_is_fitted(self)
         index = self._group_index
         named = {
@@ -661,22 +670,23 @@ def _weights(sizes: Any, k: float) -> Array:
 
 
 def choose(rows: Rows, own: Array, trained: Array, pooled: Array) -> float:
-    """Find the k with the least cost on rows held out.
+    """Choose the k with the least cost on held-out rows.
 
     Parameters
     ----------
     rows : Rows
+        Held-out rows.
     own : ndarray of shape (n_rows,)
-        Decisions by models that have not seen these rows; NaN where a fit failed.
+        Decisions by models that have not seen these rows; NaN if a fit failed.
     trained : ndarray of shape (n_rows,)
-        How many rows of its group the own model of a row has seen.
+        Number of rows of its group that the own model of a row has seen.
     pooled : ndarray of shape (n_rows,)
         Decisions by pooled models that have not seen these rows.
 
     Returns
     -------
     float
-        From 0 (own models only) to inf (the pooled one only); of equals the largest.
+        From 0 (own models only) to inf (pooled model only); the largest if several are equal.
     """
     good = np.flatnonzero(np.isfinite(own) & (trained > 0))
     if not good.size:
@@ -708,27 +718,30 @@ def _pooled_columns(features: Array, level: Array, crossed: bool) -> Array:
 
 
 class Level:
-    """Levels of groups, learned from some rows.
+    """Levels of groups, estimated from some rows.
 
     Parameters
     ----------
     observation, weight : ndarray of shape (n_rows,)
+        Observations and weights.
     codes : ndarray of shape (n_rows,)
         Group of each row.
     index : GroupIndex
+        The groups.
     like : Level, optional
-        Levels of all rows, whose mean is taken: a row has a hand in it, but the same for every row.
+        Levels of all rows, whose overall mean is used. A row affects this mean, but equally for
+        every row.
 
     Attributes
     ----------
     overall : float
         Mean observation.
     product : bool
-        Whether effects are factors of the level rather than terms.
+        Whether effects are factors of the level, and not terms.
     effects : list of ndarray
-        For each column of `by`, the factor or the term of each of its entries; none where a column
-        is all there is.
+        For each column of `by`, the factor or the term of each entry; empty for a single column.
     group : ndarray of shape (n_groups,)
+        Level of each group.
     """
 
     def __init__(
@@ -767,7 +780,7 @@ class Level:
         self.group: Array = prior + own * (mean - prior)
 
     def expected(self, places: NDArray[np.int64]) -> Array:
-        """Level of groups nobody has seen, from their entries; −1 is an entry nobody has seen."""
+        """Predict the level of unseen groups from their entries; −1 is an unseen entry."""
         neutral = 1.0 if self.product else 0.0
         level = np.full(len(places), self.overall)
         for column, effect in enumerate(self.effects):
@@ -777,7 +790,7 @@ class Level:
         return level
 
     def of(self, group: Codes, entries: NDArray[np.int64]) -> Array:
-        """Level of any rows."""
+        """Give the level of any rows."""
         level = self.group[np.maximum(group, 0)]
         new = group < 0
         if new.any():
@@ -797,7 +810,7 @@ _KINDS |= {"U": "text", "M": "dates"}
 
 
 def read_by(by: Any) -> list[Column]:
-    """Names or places of the columns that tell groups apart; a single one may stand alone."""
+    """Read the names or positions of the columns that identify groups; accept a single one."""
     columns = [by] if isinstance(by, str | int) else by
     good = isinstance(columns, list | tuple) and len(columns) == len(set(columns)) > 0
     if not good or any(
@@ -808,7 +821,7 @@ def read_by(by: Any) -> list[Column]:
 
 
 def split_table(X: Any, by: Sequence[Column]) -> tuple[list[NDArray[Any]], Array]:
-    """Part the columns of `by`, in their order, from the features: all other columns."""
+    """Separate the columns of `by`, in their order, from the features."""
     if sparse.issparse(X):
         raise Unsupported(
             "X must be a table or a dense array for a model per group, got a sparse matrix."
@@ -882,7 +895,7 @@ class GroupIndex:
     names : list of ndarray
         Distinct entries of each column of `by`, sorted.
     places : ndarray of shape (n_groups, n_by)
-        Which entry of each column a group has.
+        Entry of each column that a group has.
     """
 
     def __init__(self, keys: Sequence[NDArray[Any]]) -> None:
@@ -898,13 +911,14 @@ class GroupIndex:
         return len(self.places)
 
     def lookup(self, keys: Sequence[NDArray[Any]], by: Sequence[Column]) -> tuple[Codes, Codes]:
-        """Find rows among the groups; what has not been seen is −1.
+        """Find the group of each row; −1 is an unseen group.
 
         Returns
         -------
         group : ndarray of shape (n_rows,)
+            Position of the group.
         entries : ndarray of shape (n_rows, n_by)
-            Place of each entry among those of its column.
+            Position of each entry among those of its column.
         """
         for name, known, key in zip(by, self.names, keys, strict=True):
             kinds = [_KINDS[each.dtype.kind] for each in (known, key)]
@@ -922,7 +936,7 @@ class GroupIndex:
         return np.asarray(np.ravel_multi_index(tuple(places.T), sizes), dtype=np.int64)
 
     def label(self, group: int) -> Any:
-        """Name of a group: a tuple, or the entry itself where one column tells groups apart."""
+        """Name a group: a tuple, or the entry itself if a single column identifies groups."""
         entries = [
             names[place].item() for names, place in zip(self.names, self.places[group], strict=True)
         ]

@@ -1,4 +1,4 @@
-"""Linear decisions: a scikit-learn estimator around the solvers, and which of them it takes."""
+"""Linear decisions: a scikit-learn estimator around the solvers, and the choice of a solver."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ _PARAMETERS = {
 
 
 class LinearMethod:
-    """How to train: a solver, what it adds to the mean cost, and when it stops."""
+    """How to train: the solver, the penalty, and when to stop."""
 
     def __init__(self, model: LinearDecision) -> None:
-        """Read the constructor's parameters, which may hold anything."""
+        """Read the constructor's parameters, which have not been checked."""
         read = read_parameters(_PARAMETERS, model)
         self.solver, self.penalty = read["solver"], read["penalty"]
         self.fit_intercept, self.tolerance = read["fit_intercept"], read["tol"]
@@ -76,7 +76,7 @@ class LinearMethod:
         self.ridge = 0.0 if self.penalty is None else strength * (1.0 - share)
 
     def train(self, rows: Rows) -> Solution:
-        """Minimise mean cost plus penalty by the solver that fits them."""
+        """Minimise mean cost plus penalty by the solver that fits the cost."""
         self.check(rows)
         intercept, s, weight = self.fit_intercept, rows.observation, rows.weight
         means = float(np.average(s, weights=weight)), float(np.average(s**2, weights=weight))
@@ -115,19 +115,20 @@ class LinearMethod:
         return solve_exact(problem, tolerance=self.tolerance)
 
     def penalties(self, size: int, ridge: float) -> tuple[Array | None, Array | None]:
-        """Ridge and lasso of each coefficient."""
+        """Give the ridge and the lasso penalty of each coefficient."""
         each = np.full(size, ridge) if ridge else None
         return each, np.full(size, self.lasso) if self.lasso else None
 
     def ridge_of(self, cost: Cost, mean: float, square: float) -> float:
-        """Give the factor of ‖θ‖² with which no answer depends on the unit of the observations.
+        """Give the factor of ‖θ‖² that makes decisions independent of the unit of observations.
 
-        If observations are multiplied by c, so is θ, and ‖θ‖² by c². Squared errors are as well,
-        but costs by the unit are multiplied by c, and costs of a jump stay as they are.
+        If you multiply observations by c, θ is multiplied by c and ‖θ‖² by c². Squared errors are
+        also multiplied by c², costs per unit by c, and costs with a jump stay as they are.
 
         Parameters
         ----------
         cost : Cost
+            Cost of the training.
         mean, square : float
             Mean of the observations and of their squares.
         """
@@ -139,7 +140,7 @@ class LinearMethod:
         return float(self.ridge / unit ** (2 if isinstance(cost, JumpCost) else 1))
 
     def check(self, rows: Rows) -> None:
-        """Refuse sizes beyond what is promised, and pairs of things that are fine alone."""
+        """Refuse sizes beyond the supported ones, and combinations that do not fit together."""
         check_sizes(rows)
         cost, name = rows.cost, type(rows.cost).__name__
         if self.solver in ("minibatch", "smoothed"):
@@ -160,7 +161,7 @@ class LinearMethod:
             raise self.mismatch(f"cost {name}", f"{name} has no slopes", f"solver {others}")
 
     def mismatch(self, thing: str, missing: str, instead: str) -> Unsupported:
-        """Say which pair of things does not fit together, and what to use instead."""
+        """Make the error that names the two things that do not fit together, and an alternative."""
         return Unsupported(
             f"The solver {self.solver!r} and the {thing} do not fit together, "
             f"because {missing}: use the {instead}."
@@ -170,7 +171,7 @@ class LinearMethod:
 class LinearDecision(DecisionModel):
     """Decisions that are linear in the features, with the least mean cost on the training rows.
 
-    Minimises, with weights w that sum to one, ::
+    With weights w that sum to one, the model minimises ::
 
         Σ_i w_i cost(x_i'θ + intercept; s_i, band_i)  +  strength · penalty(θ)
 
@@ -180,55 +181,61 @@ class LinearDecision(DecisionModel):
     Parameters
     ----------
     cost : Cost, default=None
-        What a decision costs. None is ``Newsvendor(underage=1, overage=1)``: the median.
+        Cost of decisions. None is ``Newsvendor(underage=1, overage=1)``, which gives the median.
     band : Band, band rule, "latent" or "searched", default=None
-        Where the truth may lie, relative to the observation: given, or learned from the data by a
-        rule such as `LatentBand`. None takes observations for truth.
+        Range in which the truth may lie, relative to the observation, or a rule such as
+        `LatentBand` that estimates it. None takes observations for the truth.
     solver : {"exact", "minibatch", "smoothed", "highs"}, default="exact"
-        "exact" proves its answer to `tol` (least squares for `SquaredError`, a sweep for
-        costs with a jump where features only tell groups apart); "smoothed" is for costs with jumps
-        or valleys, such as `PreventiveReplacement`, smoothed by a box whose width shrinks;
-        "minibatch" is the paper's gradient descent and takes every cost; "highs" is the paper's
-        linear program.
+        How to minimise. "exact" proves its result to `tol`; it uses least squares for
+        `SquaredError`, and a sweep for costs with a jump if features only distinguish groups.
+        "smoothed" is for costs with jumps or several minima, such as `PreventiveReplacement`: it
+        smooths the cost over a window that shrinks. "minibatch" is the paper's gradient descent and
+        takes every cost. "highs" solves the paper's linear program.
     penalty : {"l2", "l1", "elasticnet"}, default=None
-        ‖θ‖², ‖θ‖₁, or l1_ratio · ‖θ‖₁ + (1 − l1_ratio) · ‖θ‖²; never on the intercept. With None
-        the mini-batch solver takes the β of its options, the paper's; the others penalise nothing.
+        ‖θ‖², ‖θ‖₁, or l1_ratio · ‖θ‖₁ + (1 − l1_ratio) · ‖θ‖²; the intercept is never penalised.
+        With None the mini-batch solver uses the β of its options, which is the paper's, and the
+        other solvers have no penalty.
     strength : float, default=1.0
-        λ, beside the mean cost and in its units. ‖θ‖² is counted in units of the observations'
-        standard deviation (their root mean square without an intercept), so that sales in dollars
-        and in millions get the same decisions; beside a squared error it stays as it is. Without a
-        penalty it means nothing.
+        Non-negative λ. Larger values shrink coefficients more. It is relative to the mean cost.
+        ‖θ‖² is measured in standard deviations of the observations (their root mean square without
+        an intercept), so that decisions do not depend on the unit of sales. Next to a squared error
+        it is used as it is. Without a penalty it has no effect.
     l1_ratio : float, default=0.5
-        Of the elastic net, between 0 and 1.
+        Share of ‖θ‖₁ in the elastic net, between 0 and 1. Larger values set more coefficients to 0.
     fit_intercept : bool, default=True
+        Whether to fit an intercept. Without one the decision is 0 where all features are 0.
     tol : float, default=1e-9
-        The exact solver stops when no decisions can be cheaper by more than this share.
+        The exact solver stops when no decisions can be cheaper by more than this share. Larger
+        values stop earlier.
     minibatch : MiniBatchOptions, default=None
-        Options of the mini-batch solver; None is the paper's tuned values.
+        Options of the mini-batch solver. None takes the paper's tuned values.
     random_state : int, RandomState or None, default=None
-        Seed of the mini-batch solver, instead of the one in its options.
+        Seed of the mini-batch solver, which replaces the one in its options.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
+        Coefficients.
     intercept_ : float
+        Intercept.
     solution_ : Solution
         Objective, duality gap, iterations and passes over the data.
     n_iter_ : int
         Iterations of the solver.
     cost_, band_ : Cost, and Band or None
-        What was trained on, with the numbers per row that `fit` was given; without those
-        of a source of blocks, and no band where it differs by row of it.
+        Cost and band of the training, with the numbers per row that `fit` was given. For a source
+        of blocks they lack these numbers, and there is no band if it differs by row.
     band_rule_, diagnosis_ : BandRule and Diagnosis, or None
-        The fitted rule, and what it says about censoring; None if the band was given.
+        The fitted rule and its diagnosis; None if the band was given.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Of a table whose column names are all text.
+        Names of the columns, if X is a table whose column names are all text.
 
     Notes
     -----
-    The minimum may be attained by many decisions, above all with a wide band: the exact solver then
-    returns a point inside that set, near its analytic centre, HiGHS a corner of it.
+    Many decisions may attain the minimum, above all with a wide band. The exact solver then returns
+    a point inside that set, near its analytic center, and HiGHS returns a corner of it.
 
     Examples
     --------
@@ -306,22 +313,23 @@ class LinearDecision(DecisionModel):
         time: Any = None,
         series: Any = None,
     ) -> list[Self]:
-        """Learn once for each of several costs or bands; rows are read once, a rule learns once.
+        """Fit once for each of several costs or bands, reading rows once and fitting a rule once.
 
         Parameters
         ----------
         X, y, sample_weight, censored, stock, time, series
             As in `fit`.
         costs : Cost or iterable of Cost, optional
+            Costs to fit. None takes the estimator's own.
         bands : Band, rule or None, or an iterable of them, optional
-            Taken in pairs; a single one goes with all of the others. What is left out is the
-            estimator's own. A single rule learns once, from the first cost, and gives each cost
-            its band.
+            Bands to fit, paired with the costs; a single cost or band goes with all of the others.
+            None takes the estimator's own. A single rule learns once, from the first cost, and
+            gives each cost its band.
 
         Returns
         -------
         list of LinearDecision
-            Fitted copies of this estimator, one per pair; it is itself left as it is.
+            Fitted copies of this estimator, one per pair. The estimator itself is unchanged.
 
         Examples
         --------
@@ -359,11 +367,12 @@ class LinearDecision(DecisionModel):
         Parameters
         ----------
         X : table, array-like, sparse matrix or Dask frame of shape (n_rows, n_features)
+            Features, with the columns of the training rows.
 
         Returns
         -------
         ndarray of shape (n_rows,), or Dask Series
-            The latter for a Dask frame: computed when it is needed, partition by partition.
+            Decisions. A Dask Series is computed partition by partition, when it is needed.
         """
         check_is_fitted(self)
         features = read_features(X)
@@ -506,14 +515,14 @@ def _read_pairs(costs: Any, bands: Any) -> list[tuple[Cost | None, Any]]:
 
 
 class BlockCost:
-    """Kinks of the rows of a block: their costs, their band and their weights.
+    """Kinks of the rows of a block, from their costs, band and weights.
 
     Parameters
     ----------
     cost : HingeCost
-        Without numbers per row; those of a block are put in.
+        Cost without numbers per row; those of a block are put in.
     band : Band, BandRule (fitted) or None
-        None also where blocks bring the ends of their bands.
+        None also if blocks bring the ends of their bands.
     """
 
     def __init__(self, cost: HingeCost, band: Band | BandRule | None) -> None:
@@ -527,11 +536,11 @@ class BlockCost:
         return cost.kinks(block.observation, self.band_of(block, cost), weight)
 
     def cost_of(self, block: RowBlock) -> HingeCost:
-        """Cost of the rows of a block."""
+        """Give the cost of the rows of a block."""
         return self.cost.with_rows(underage=block.underage, overage=block.overage)
 
     def band_of(self, block: RowBlock, cost: Cost) -> Band | None:
-        """Band of the rows of a block: their own, the one given, or what the rule says."""
+        """Give the band of the rows of a block: their own, the given one, or that of the rule."""
         if block.low is not None and block.high is not None:
             return Band(block.low, block.high)
         if isinstance(self.band, BandRule):

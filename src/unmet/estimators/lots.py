@@ -1,17 +1,17 @@
-"""Rounding decisions to lots the cheaper way.
+"""Round decisions to lots in the cheaper direction.
 
-Lots come in multiples of a step L, and a decision y lies a share f of the way from one lot to the
-next. Going down shifts it by −fL, going up by (1 − f)L. What a shift costs is known from the
-training rows: M(δ), the mean cost had every decision been larger by δ. Up is cheaper where
-M((1 − f)L) < M(−fL), and as M is convex that holds for all f beyond one threshold.
+Lots are multiples of a step L, and a decision y lies a share f of the way from one lot to the next.
+Rounding down shifts it by −fL, rounding up by (1 − f)L. The training rows give the cost of a shift:
+M(δ) is the mean cost if every decision had been larger by δ. Up is cheaper where
+M((1 − f)L) < M(−fL). Because M is convex, this holds for all f beyond one threshold.
 
-The two limits for a newsvendor of level α show what the threshold means. Where lots are small
-against the spread of the truth, M is a parabola near its minimum and the nearest lot is best:
-½. Where they are large, the truth is close to y, down costs α·fL and up (1 − α)(1 − f)L: 1 − α.
-Between the two, the training rows decide.
+Two limits for a newsvendor of level α explain the threshold. If lots are small against the spread
+of the truth, M is a parabola near its minimum and the nearest lot is best: ½. If they are large,
+the truth is close to y, down costs α·fL and up (1 − α)(1 − f)L: 1 − α. In between, the training
+rows decide.
 
-A minimum order quantity is the same question once more: a decision below it goes down to 0 or up to
-the minimum, whichever shift costs less.
+A minimum order quantity is the same question again: a decision below it goes down to 0 or up to the
+minimum, whichever shift costs less.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROUNDING = 1e-9  # a decision this close to a lot, in lots, is meant to be that 
 
 @dataclass(frozen=True)
 class ShiftCost:
-    """M: what a common shift of all decisions costs, on a sample of the training rows."""
+    """M: the cost of a common shift of all decisions, on a sample of the training rows."""
 
     rows: Rows
     decision: Array
@@ -49,7 +49,7 @@ class ShiftCost:
     def at(cls, rows: Rows, decision: Array) -> ShiftCost:
         """Take the decisions of all training rows, of shape (n_rows,), and keep a sample.
 
-        Of the rows only what evaluates a decision is kept.
+        The sample holds only what is needed to evaluate a decision.
         """
         if rows.n_rows > 1000:  # more would slow down small fits for a digit nobody needs
             index = _sample(rows.n_rows)
@@ -57,16 +57,16 @@ class ShiftCost:
         return cls(_without_features(rows), decision)
 
     def thresholds(self, step: Array) -> Array:
-        """Share of each row's step beyond which the next lot is cheaper."""
+        """Give the share of each row's step beyond which the next lot is cheaper."""
         steps, which = np.unique(step, return_inverse=True)
         return lot_thresholds(self._each, steps)[which]
 
     def take(self, rows: NDArray[np.intp]) -> ShiftCost:  # noqa: ARG002
-        """Speak of some of the rows that are decided for: the same for all of them."""
+        """Select rows to decide; M is the same for all of them."""
         return self
 
     def at_each(self, shift: Array) -> Array:
-        """M of many shifts, of shape (n_shifts,); beyond a few thousand it is interpolated."""
+        """Evaluate M at many shifts, of shape (n_shifts,); interpolate beyond a few thousand."""
         different, back = np.unique(shift, return_inverse=True)
         if different.size <= 4096:
             return self._each(different)[back]
@@ -90,9 +90,9 @@ def _sample(n_rows: int) -> NDArray[np.intp]:
 
 
 def lot_thresholds(mean: Callable[[Array], Array], step: Array) -> Array:
-    """Share of each step beyond which the next lot is cheaper; ½ where both cost the same.
+    """Give the share of each step beyond which the next lot is cheaper; ½ if both cost the same.
 
-    `mean` gives M of one shift for each step, and may be another function for each of them.
+    `mean` gives M at one shift per step, and may be another function for each step.
     """
     rounding = 1e-12 * np.maximum(mean(step), mean(-step))
 
@@ -127,17 +127,18 @@ Mean: TypeAlias = Callable[[Array], Array]
 
 
 class GroupShiftCost:
-    """What a common shift of the decisions of a group costs, on some of its training rows.
+    """Cost of a common shift of the decisions of a group, on some of its training rows.
 
     Parameters
     ----------
     rows : Rows
-        Group after group, all groups together at the end; without features.
+        Rows group after group, then all groups together; without features.
     decision : ndarray of shape (n_kept,)
+        Decisions of these rows.
     starts : ndarray of shape (n_groups + 2,)
         Where each group begins among these rows.
     which : ndarray of shape (n_rows,) or None
-        Group of each row that is decided for, n_groups for all together.
+        Group of each row to decide; n_groups means all groups together.
     """
 
     def __init__(
@@ -150,7 +151,7 @@ class GroupShiftCost:
     def of(
         cls, rows: Rows, starts: NDArray[np.intp], decision: Array, fewest: int
     ) -> GroupShiftCost:
-        """Keep a sample of each group, at random since data often cycle; always the same one."""
+        """Keep a random sample of each group, because data often cycle; it is always the same."""
         per_group = 50  # what a shift costs is a mean, and a few digits of it decide
         random = np.random.default_rng(0).permutation(decision.size)
         sizes = np.diff(starts)
@@ -164,7 +165,7 @@ class GroupShiftCost:
         return cls(_without_features(rows.take(index)), decision[index], ends)
 
     def among(self, group: Codes) -> GroupShiftCost:
-        """Speak of rows of these groups; −1 is a group nobody has seen."""
+        """Select rows of these groups; −1 is an unseen group."""
         last = self.starts.size - 2
         known = np.where(group < 0, last, group)
         empty = np.diff(self.starts)[known] == 0
@@ -172,16 +173,16 @@ class GroupShiftCost:
         return GroupShiftCost(self.rows, self.decision, self.starts, which)
 
     def take(self, rows: NDArray[np.intp]) -> GroupShiftCost:
-        """Speak of some of the rows only."""
+        """Select rows to decide."""
         assert self.which is not None
         return GroupShiftCost(self.rows, self.decision, self.starts, self.which[rows])
 
     def thresholds(self, step: Array) -> Array:
-        """Share of each row's step beyond which the next lot is cheaper; as `ShiftCost` has it."""
+        """Give the share of each row's step beyond which the next lot is cheaper, as `ShiftCost`."""
         return self._once(step, lot_thresholds)
 
     def at_each(self, shift: Array) -> Array:
-        """Mean cost of each row's group had its decisions been off by the row's shift."""
+        """Give the mean cost of each row's group, had its decisions been off by the row's shift."""
         return self._once(shift, lambda mean, value: mean(value))
 
     def _once(self, value: Array, answer: Callable[[Mean, Array], Array]) -> Array:
@@ -228,9 +229,9 @@ def to_lots(
 ) -> Array:
     """Round decisions to multiples of `step` between `lower` and `upper`; None is no limit.
 
-    A cost that is convex makes the answer the best of the allowed lots, as its best lot lies next
-    to the decision and the cost climbs on both sides of it. With a `minimum`, decisions are 0 or
-    at least that; see `DecisionModel.decide`.
+    For a convex cost the result is the best allowed lot, because the best lot lies next to the
+    decision and the cost rises on both sides. With a `minimum`, decisions are 0 or at least the
+    minimum; see `DecisionModel.decide`.
     """
     n_rows = decision.size
     if minimum is None:
@@ -256,14 +257,14 @@ def to_lots(
 
 @dataclass(frozen=True)
 class Room:
-    """Which decisions are allowed in each row, every array of shape (n_rows,).
+    """Range of allowed decisions of each row; every array has shape (n_rows,).
 
     Attributes
     ----------
     step : ndarray or None
-        Size of a lot; None where fractions are allowed.
+        Size of a lot; None if fractions are allowed.
     first, last : ndarray
-        Least and greatest decision, multiples of the step; they may be infinite.
+        Smallest and largest decision, multiples of the step; they may be infinite.
     """
 
     step: Array | None
@@ -278,7 +279,7 @@ class Room:
 def read_room(
     step: ArrayLike | None, lower: ArrayLike | None, upper: ArrayLike | None, n_rows: int
 ) -> Room:
-    """Lots between bounds; refuses rows that have none."""
+    """Read lots and bounds; refuse rows without an allowed decision."""
     least = _limit("lower", lower, -np.inf, n_rows)
     most = _limit("upper", upper, np.inf, n_rows)
     if step is None:

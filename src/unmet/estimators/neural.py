@@ -70,75 +70,87 @@ _ALLOWED: dict[str, Constraint] = {
 
 
 class NeuralDecision(DecisionModel):
-    """Decisions by a network, trained on the cost itself.
+    """Decisions by a neural network that is trained on the cost itself.
 
     With a newsvendor cost and a band this is NN-εNVC of the paper (§CustNN), without a band NN-NVC
-    ("IEO"), and with `SquaredError` NN-MSE ("EAS"). Features and observations are scaled inside.
+    ("IEO"), and with `SquaredError` NN-MSE ("EAS"). The class scales features and observations
+    itself.
 
     Parameters
     ----------
     cost : Cost, default=None
-        What a decision costs. None is ``Newsvendor(underage=1, overage=1)``: the median.
+        Cost of decisions. None is ``Newsvendor(underage=1, overage=1)``, which gives the median.
     band : Band, band rule, "latent" or "searched", default=None
-        Where the truth may lie, relative to the observation: given, or learned from the data by a
-        rule such as `LatentBand`. None takes observations for truth.
+        Range in which the truth may lie, relative to the observation, or a rule such as
+        `LatentBand` that estimates it. None takes observations for the truth.
     hidden_layer_sizes : tuple of int, default=(9, 5)
-        Width of each hidden layer, as many as wanted; none is a linear decision.
+        Width of each hidden layer. Wider and more layers fit more complex decisions and need more
+        rows. An empty tuple gives linear decisions.
     activation : {"sigmoid", "relu", "silu", "tanh"}, default="sigmoid"
+        Activation of the hidden layers. "relu" gives piecewise-linear decisions, the others smooth
+        ones.
     solver : {"lbfgs", "adam"}, default="lbfgs"
-        "lbfgs" goes through all rows at once with the cost smoothed ever less, and is the better
-        choice for networks and data of the paper's size; "adam" goes through mini-batches.
+        "lbfgs" processes all rows at once, with a cost that is smoothed less and less. It is the
+        better choice for networks and data of the paper's size. "adam" processes mini-batches and
+        suits more rows.
     max_iter : int, default=None
-        Passes over the data; None is 200 for "lbfgs" and 80 for "adam". A line search that is
-        under way may take a few more.
+        Largest number of passes over the data; more passes fit the training rows better. None is
+        200 for "lbfgs" and 80 for "adam". A line search in progress may take a few more.
     batch_size : int, default=None
-        Rows of a mini-batch; None is a fiftieth of them, between 32 and 512.
+        Rows of a mini-batch. Smaller batches give noisier steps. None is a fiftieth of the rows,
+        between 32 and 512.
     learning_rate : float, default=None
-        Of Adam; None is 0.02, and 0.02 · √(10 / width) for layers wider than 10.
+        Step size of Adam, above 0. Larger values learn faster and may diverge. None is 0.02, and
+        0.02 · √(10 / width) for layers wider than 10.
     schedule : {"cosine", "constant"}, default=None
-        Whether Adam's learning rate falls to 0; None is "cosine".
+        Whether Adam's learning rate falls to 0 ("cosine") or stays. None is "cosine".
     strength : float, default=0.0
-        λ of λ Σ θ² over all weights but not the biases, beside the mean cost in scaled units.
+        Non-negative λ of the penalty λ Σ θ² on all weights except biases. Larger values shrink
+        weights more and give smoother decisions. It is relative to the mean cost in scaled units.
     scaling : {"standard", "min-max"}, default="standard"
-        Units in which the network learns: mean 0 and variance 1, or the range from 0 to 1, which
-        is the paper's for sales and leaves dummies as they are.
+        Units in which the network learns: mean 0 and variance 1, or the range from 0 to 1. The
+        latter is the paper's for sales, and leaves dummies as they are.
     early_stopping : bool, default=False
-        Set rows aside and keep the network that costs least on them.
+        Whether to hold out rows and keep the network that costs least on them.
     validation_fraction : float, default=0.25
-        Share of the rows that early stopping sets aside.
+        Share of the rows that early stopping holds out.
     n_iter_no_change : int, default=30
-        Epochs without improvement after which early stopping ends the training.
+        Number of epochs without progress after which early stopping ends.
     n_restarts : int, default=1
-        Networks trained from different starts; the best of them is kept.
+        Number of networks to train from different starts; the best one is kept. More restarts take
+        longer and depend less on the seed.
     dtype : {"float32", "float64"}, default="float32"
+        Precision of the arithmetic. "float64" is slower and rarely changes decisions.
     random_state : int, RandomState or None, default=None
-        Seed of the first weights, of the rows set aside and of the order of rows.
+        Seed of the first weights, of the held-out rows and of the order of rows. None draws a new
+        seed in each fit.
 
     Attributes
     ----------
     network_ : Network
-        Parameters and units, all of them NumPy arrays.
+        Parameters and units, as NumPy arrays; it decides without the estimator.
     weights_, biases_ : lists of ndarray
-        Of each layer, of shape (n_out, n_in) and (n_out,), in scaled units.
+        Weights of shape (n_out, n_in) and biases of shape (n_out,) of each layer, in scaled units.
     training_cost_ : float
-        Mean cost of the rows trained on, with their bands.
+        Mean cost of the training rows, with their bands.
     validation_cost_ : float or None
-        Mean cost of the rows set aside.
+        Mean cost of the held-out rows.
     n_iter_ : int
         Passes over the data.
     cost_, band_ : Cost, and Band or None
-        What was trained on, with the numbers per row that `fit` was given.
+        Cost and band of the training, with the numbers per row that `fit` was given.
     band_rule_, diagnosis_ : BandRule and Diagnosis, or None
-        The fitted rule, and what it says about censoring; None if the band was given.
+        The fitted rule and its diagnosis; None if the band was given.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Of a table whose column names are all text.
+        Names of the columns, if X is a table whose column names are all text.
 
     Notes
     -----
-    The cost of a network has many minima, so the answer depends on `random_state`; `n_restarts`
-    makes it depend less. Your own costs need no derivatives: they are smoothed by a box, of
-    which the central difference is the exact derivative, and which shrinks during training.
+    The cost of a network has many minima, so the result depends on `random_state`; `n_restarts`
+    reduces this. A cost of your own needs no derivatives. The solver smooths it over a window that
+    shrinks during training; the derivative of the smoothed cost is an exact central difference.
 
     Examples
     --------
@@ -148,12 +160,12 @@ class NeuralDecision(DecisionModel):
     >>> X = generator.uniform(-1, 1, size=(500, 2))
     >>> demand = 50 + 40 * X[:, 0] * X[:, 1] + generator.normal(scale=5, size=500)
     >>> cost = Newsvendor(underage=3, overage=1)
-    >>> line = LinearDecision(cost).fit(X, demand)
+    >>> linear = LinearDecision(cost).fit(X, demand)
     >>> model = NeuralDecision(cost, random_state=0).fit(X, demand)
-    >>> bool(model.training_cost_ < 0.5 * line.solution_.objective)
+    >>> bool(model.training_cost_ < 0.5 * linear.solution_.objective)
     True
 
-    NN-NVC and NN-MSE are ``NeuralDecision(cost)`` and ``NeuralDecision(SquaredError())``; with the
+    NN-NVC and NN-MSE are ``NeuralDecision(cost)`` and ``NeuralDecision(SquaredError())``. With the
     paper's training they are ``NeuralDecision.published(cost)`` and so on:
 
     >>> NeuralDecision.published(cost, random_state=0).max_iter
@@ -205,15 +217,15 @@ class NeuralDecision(DecisionModel):
     def published(
         cls, cost: Cost | None = None, band: Any = None, **parameters: Any
     ) -> NeuralDecision:
-        """Train as the paper does (Tables DNNHyperparam and searchingSpace).
+        """Make an estimator that trains as in the paper (Tables DNNHyperparam, searchingSpace).
 
-        Two sigmoid layers of 9 and 5 units; Adam with the defaults of Keras for 500 epochs in
-        batches of 79; sales scaled to [0, 1], dummies as they are.
+        It has two sigmoid layers of 9 and 5 units and uses Adam with the defaults of Keras for 500
+        epochs in batches of 79. Sales are scaled to [0, 1], dummies are not.
 
         Parameters
         ----------
         cost, band, **parameters
-            Of the estimator; they take precedence.
+            Parameters of the estimator, which replace those of the paper.
         """
         paper: dict[str, Any] = {
             "hidden_layer_sizes": (9, 5),
@@ -248,8 +260,8 @@ class NeuralDecision(DecisionModel):
         X, y, sample_weight, underage, overage, censored, stock, time, series
             As in `LinearDecision.fit`.
         validation : pair (X, truth), optional
-            Rows whose truth is known: early stopping then monitors their realised cost, and trains
-            on all rows of `X`.
+            Rows whose truth is known. Early stopping then monitors their realised cost and trains
+            on all rows of `X`. None holds out training rows if `early_stopping` is on.
 
         Returns
         -------
@@ -290,27 +302,27 @@ class NeuralDecision(DecisionModel):
     ) -> list[Self]:
         """Train many networks at once: folds, candidates, costs, seeds.
 
-        Rows are read once and threads share the networks; with the solver "adam", those with equal
-        layers also share their arrays, which is several times as fast as one after the other. Each
-        comes out as from `fit` on its rows, but for rounding and the units of the features, which
-        are those of all rows.
+        Rows are read once, and threads share the networks. With the solver "adam", networks with
+        equal layers also share their arrays, which is several times as fast as training them one by
+        one. Each result equals that of `fit` on its rows, up to rounding and the units of the
+        features, which are those of all rows.
 
         Parameters
         ----------
         X, y, sample_weight, underage, overage, censored, stock, time, series
             As in `fit`.
         jobs : sequence of mappings
-            For each network the parameters of this estimator that differ, such as
-            ``{"cost": Newsvendor(3, 1), "hidden_layer_sizes": (8, 4), "random_state": 7}``, and
-            ``"rows"``, a mask or the numbers of the rows it learns from, if not all. A single band
-            rule learns once for all jobs that share it and their rows.
+            For each network the parameters that differ from this estimator, such as ``{"cost":
+            Newsvendor(3, 1), "hidden_layer_sizes": (8, 4), "random_state": 7}``. The entry
+            ``"rows"``, a mask or row numbers, limits its training rows. A single band rule learns
+            once for all jobs that share it and their rows.
         n_jobs : int, default=-1
-            Threads; -1 is as many as there are cores. Answers do not depend on it.
+            Number of threads; -1 is one per core. Results do not depend on it.
 
         Returns
         -------
         list of NeuralDecision
-            Fitted, one per job; this estimator is left as it is.
+            Fitted estimators, one per job. This estimator is unchanged.
 
         Examples
         --------
@@ -379,10 +391,12 @@ class NeuralDecision(DecisionModel):
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features, with the columns of the training rows.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Decisions.
         """
         check_is_fitted(self)
         features = read_features(X)
@@ -416,23 +430,25 @@ def read_tasks(
     monitored: Rows | None = None,
     index: Index | None = None,
 ) -> tuple[NetworkOptions, list[Task]]:
-    """Read how to train, from parameters that may hold anything; None is what suits the solver.
+    """Read how to train from parameters that have not been checked; None is the solver's default.
 
     Parameters
     ----------
     model : NeuralDecision
+        Estimator whose parameters count.
     rows : Rows
-        To train on.
+        Training rows.
     monitored : Rows, optional
-        Others whose truth is known: their realised cost then ends the training.
+        Rows whose truth is known; their realised cost then ends the training.
     index : ndarray, optional
-        Which of the common rows these are, where tasks are trained together.
+        Positions of these rows among the common rows, if tasks are trained together.
 
     Returns
     -------
     options : NetworkOptions
+        How to train.
     tasks : list of Task
-        One for each restart.
+        One task per restart.
     """
     given = read_parameters(_ALLOWED, model)
     sizes: Any = model.hidden_layer_sizes

@@ -1,9 +1,8 @@
 """Sales by the hour, from tables of hours or of receipts: series × days × 24 hours.
 
-Hours are those that the clock on the wall shows: a day on which clocks change has 24 of them as any
-other, one of them twice as long or empty. A day of which a table says nothing is unknown; a day on
-which a shop sold something, but has no receipt of this item, is a day on which the item sold
-nothing.
+Hours are local clock hours. A day on which clocks change has 24 hours like any other, one of them
+counted twice or empty. A day without any row is unknown. A day on which the shop sold something,
+but has no receipt of an item, is a day on which that item sold nothing.
 """
 
 from __future__ import annotations
@@ -47,27 +46,40 @@ HOURS = 24
 class HourlySales:
     """Sales of each series, day and hour.
 
+    `read_hourly`, `read_receipts` and `HourlySales.from_arrays` make it.
+
     Attributes
     ----------
     sales : ndarray of shape (n_series, n_days, 24)
-        NaN on days of which nothing is known.
+        Units sold; NaN on unknown days.
     first_day : datetime.date
+        Date of the first day.
     keys : polars.DataFrame
-        The columns that tell series apart, a row for each series.
+        Columns that identify the series, one row per series.
     open : ndarray of bool, shape (n_series, 24)
         Hours in which the shop sells.
     stock_out : ndarray of bool, shape (n_series, n_days, 24), or None
-        True where the shelf was empty, where somebody wrote that down.
+        True where the shelf was empty, if that was recorded.
     groups : mapping of str to ndarray of shape (n_series,)
-        Numbers that series share: of the same shop, item, category.
+        Groups of series: by shop, item, category.
     special : ndarray of shape (n_series, n_days) or None
-        1 on days with a promotion, where a column says so.
+        1 on days with a promotion, if a column says so.
     static : polars.DataFrame or None
-        Other columns that never change in a series, a row for each series.
+        Other columns that never change within a series, one row per series.
     date : str
         Name of the column of dates.
     notes : tuple of str
-        What a reader should know of the table.
+        Findings about the table, one sentence each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.censoring.hours import HourlySales
+    >>> sales = np.zeros((1, 2, 24))
+    >>> sales[0, :, 9:18] = 2
+    >>> hours = HourlySales.from_arrays(sales, "2024-05-31")
+    >>> hours.sold
+    array([[18., 18.]])
     """
 
     sales: Array
@@ -93,30 +105,34 @@ class HourlySales:
         opens: int | None = None,
         closes: int | None = None,
     ) -> HourlySales:
-        """Take sales as an array.
+        """Make hourly sales from an array.
 
         Parameters
         ----------
         sales : array-like of shape (n_series, n_days, 24)
-            NaN where nothing is known of a day. Returns (below 0) are netted within their day.
-        first_day : date or str such as "2024-05-31"
+            Units sold; NaN where nothing is known of a day. Returns (below 0) are netted within
+            their day.
+        first_day : date or str
+            Date of the first day, such as "2024-05-31".
         stock_out : array-like of the same shape, optional
-            True or 1 where the shelf was empty.
+            True or 1 where the shelf was empty. None if it was not recorded.
         groups : mapping of str to array-like of shape (n_series,), optional
-            What series have in common: shop, item, category.
+            What series have in common: shop, item, category. Series of a group borrow from each
+            other.
         keys : table with n_series rows, optional
-            Names of the series.
+            Names of the series. None numbers them.
         opens, closes : int, optional
-            First hour in which the shop sells, and the hour at which it closes; found out if not
-            said.
+            First hour in which the shop sells, and the hour at which it closes. None infers them.
 
         Returns
         -------
         HourlySales
+            The sales.
 
         Examples
         --------
         >>> import numpy as np
+        >>> from unmet.censoring.hours import HourlySales
         >>> sales = np.zeros((1, 2, 24))
         >>> sales[0, :, 9:18] = 2
         >>> hours = HourlySales.from_arrays(sales, "2024-05-31")
@@ -152,12 +168,12 @@ class HourlySales:
 
     @property
     def n_series(self) -> int:
-        """How many series."""
+        """Number of series."""
         return int(self.sales.shape[0])
 
     @property
     def n_days(self) -> int:
-        """How many days, unknown ones included."""
+        """Number of days, including unknown ones."""
         return int(self.sales.shape[1])
 
     @property
@@ -183,12 +199,18 @@ class HourlySales:
 
     @property
     def daily(self) -> pl.DataFrame:
-        """A row for each series and day that is known, with the day's sales: what plans take."""
+        """Table with the sales of each known series and day, which plans accept."""
         keys = self.keys if self.static is None else self.keys.hstack(self.static)
         return replace(self, keys=keys).table(sales=np.round(self.sold, 9))
 
     def table(self, **columns: Array) -> pl.DataFrame:
-        """Write numbers of series × days as a row for each day that is known."""
+        """Write arrays of series × days as a table with one row for each known day.
+
+        Parameters
+        ----------
+        **columns : ndarray of shape (n_series, n_days)
+            Values by the name of their column.
+        """
         made = {name: each.ravel() for name, each in columns.items()}
         dates = pl.Series(np.tile(self.dates, self.n_series)).cast(pl.Date)
         keys = self.keys[np.repeat(np.arange(self.n_series), self.n_days)]
@@ -196,12 +218,24 @@ class HourlySales:
         return whole.filter(pl.Series(self.known.ravel()))
 
     def window(self, series: int) -> tuple[int, int]:
-        """First hour in which the shop of a series sells, and the hour at which it closes."""
+        """Give the first hour in which the shop of a series sells, and the hour at which it closes.
+
+        Parameters
+        ----------
+        series : int
+            Position of the series.
+        """
         hours = np.flatnonzero(self.open[series])
         return int(hours[0]), int(hours[-1]) + 1
 
     def take(self, series: Places) -> HourlySales:
-        """Keep some series."""
+        """Select series.
+
+        Parameters
+        ----------
+        series : ndarray of int
+            Positions of the series to keep.
+        """
         return replace(
             self,
             sales=self.sales[series],
@@ -215,10 +249,10 @@ class HourlySales:
 
     @cached_property
     def unit(self) -> float:
-        """What one unit is: 1, or the amount of which nearly all sales are multiples.
+        """Amount of one unit: 1, or the amount of which nearly all sales are multiples.
 
-        Normalised sales come in multiples of 0.1, say. Where there is no such amount (weights), the
-        median of an hour's sales stands for it.
+        Normalised sales may come in multiples of 0.1. If there is no such amount (weights), the
+        median sale of an hour replaces it.
         """
         amounts = self.sales[self.sales > 0]
         if not amounts.size:
@@ -237,9 +271,9 @@ class HourlySales:
 
     @cached_property
     def kind(self) -> Places:
-        """Kind of each day, (n_series or 1, n_days): days of a kind share the shape of a day.
+        """Kind of each day, (n_series or 1, n_days); days of one kind share the shape of a day.
 
-        Kinds are weekend or not, other opening hours, and promotion or not where a column says so.
+        Kinds distinguish weekends, other opening hours, and promotions if a column marks them.
         """
         sums = np.stack(
             [np.nansum(self.sales[:, self.weekday == day], axis=(0, 1)) for day in range(7)]
@@ -262,10 +296,10 @@ class HourlySales:
 
     @property
     def closed(self) -> NDArray[np.bool_]:
-        """Days on which a shop sold nothing at all: it was closed, or nobody can tell.
+        """Days on which a shop sold nothing at all, (n_series, n_days), so it was probably closed.
 
-        A weekday on which it never sells; or, where it has three items or more and usually sells
-        eight units or more, any day. (n_series, n_days)
+        These are weekdays on which it never sells. For shops with at least three items that usually
+        sell at least eight units, they are all such days.
         """
         shop = _shops(self.groups, self.n_series)
         shape = int(shop.max()) + 1, self.n_days
@@ -355,28 +389,30 @@ def read_hourly(
     Parameters
     ----------
     table : table of pandas, polars or pyarrow
-        Long: a row for each series, day and hour; where no row says 0, hours without a row sold
-        nothing. Wide: a row for each series and day, with a column for each hour (``h6``, ``7``,
-        ``08:00``) or one column of lists of 24 numbers.
+        A long table has one row for each series, day and hour. If no row is 0, hours without a row
+        sold nothing. A wide table has one row for each series and day, with one column per hour
+        (``h6``, ``7``, ``08:00``) or one column of lists of 24 numbers.
     date, hour, sales, stock_out : str, optional
-        Columns; what is not said is inferred. In a long table `date` may hold dates with the time
-        of day, and needs no `hour`. A column `stock_out` of a long table holds flags, of a wide one
-        lists of 24.
+        Names of columns. None infers them. In a long table, `date` may hold dates with the time of
+        day, and then no `hour` is needed. A column `stock_out` holds flags in a long table and
+        lists of 24 flags in a wide one.
     series : sequence of str, optional
-        Columns that tell series apart.
+        Columns that identify a series. None infers them.
     time_zone : str, optional
-        Where the shops are, such as "Europe/Berlin": times with a zone or an offset are brought
-        there. Times without one are those of the clock on the wall.
+        Time zone of the shops, such as "Europe/Berlin". Times with a zone or an offset are
+        converted to it. Times without one are local clock times.
     opens, closes : int, optional
-        First hour in which shops sell, and the hour at which they close; found out if not said.
+        First hour in which shops sell, and the hour at which they close. None infers them.
 
     Returns
     -------
     HourlySales
+        The sales.
 
     Examples
     --------
     >>> import polars as pl
+    >>> from unmet.censoring.hours import read_hourly
     >>> table = pl.DataFrame({"date": ["2024-05-01", "2024-05-02"], "item": ["bun", "bun"],
     ...                       "h8": [3, 4], "h9": [2, 2], "h10": [1, 0], "h11": [0, 2]})
     >>> hours = read_hourly(table)
@@ -428,28 +464,31 @@ def read_receipts(
     opens: int | None = None,
     closes: int | None = None,
 ) -> HourlySales:
-    """Read receipts: a row for each line of a receipt, with its time, item and quantity.
+    """Read receipts: one row for each line of a receipt, with its time, item and quantity.
 
     Parameters
     ----------
     table : table of pandas, polars or pyarrow
+        Lines of receipts.
     time, quantity, receipt : str, optional
-        Columns; what is not said is inferred. Without a column of quantities a line is one unit. A
+        Names of columns. None infers them. Without a column of quantities, a line is one unit. A
         receipt that begins again after others was exported twice and counts once.
     date : str, optional
-        Column of dates, where `time` is the time of day alone.
+        Column of dates, if `time` is only the time of day.
     series : sequence of str, optional
-        Columns that tell series apart; by default those that look like shops and items.
+        Columns that identify a series. None takes those that look like shops and items.
     time_zone, opens, closes : optional
         As for `read_hourly`.
 
     Returns
     -------
     HourlySales
+        The sales.
 
     Examples
     --------
     >>> import polars as pl
+    >>> from unmet.censoring.hours import read_receipts
     >>> lines = pl.DataFrame({"time": ["2024-05-01 08:10", "2024-05-01 08:40", "2024-05-02 09:05"],
     ...                       "item": ["bun"] * 3, "quantity": [2, 1, 4]})
     >>> hours = read_receipts(lines)

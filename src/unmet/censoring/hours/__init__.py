@@ -1,4 +1,4 @@
-"""Hours of sales: what they tell of empty shelves."""
+"""Estimate stock-outs and demand from sales by the hour."""
 
 from unmet.censoring.hours.demand import detect_stockouts, recover
 from unmet.tables.hours import HourlySales, read_hourly, read_receipts

@@ -1,27 +1,30 @@
-"""What hours of sales say of each day: how likely its shelf ran empty, and what was asked for.
+"""Estimate from hourly sales how likely each shelf ran empty, and the demand of each day.
 
-**Flags of hours** (`recover`). The hours with stock say how busy a day was, the shape of a day says
-what the others would have sold. A day's own factor has a gamma distribution around 1 whose spread
-is estimated, so that a day with few hours left leans on days around and on other series, and a day
-with many on itself:
+Demand of series i in hour h of day d has mean ``level[i, d] · share[i, k(d), h]``, where k(d) is
+the kind of the day (`levels.py`). Hours are negative binomial, and each day has a gamma factor of
+its own.
+
+**Flags of hours** (`recover`). Hours with stock show how busy the day was, and the shape of a day
+shows what the other hours would have sold. The factor of a day has a gamma distribution around 1
+whose spread is estimated. A day with few hours of stock therefore relies on the days around it and
+on other series, and a day with many hours relies on itself:
 
     ``level · (k + sold / φ) / (k + level · exposure / φ)``
 
-where φ is the dispersion of hours. That is right also for a shelf that was emptied by its own
-sales: what was sold until then and how long it took is all that the likelihood sees, whatever
-stopped it.
+where k is the shape of the gamma distribution and φ is the dispersion of hours. The formula also
+holds for a shelf that its own sales emptied, because the likelihood uses only what was sold until
+then and how long it took.
 
-**Silence** (`detect_stockouts`). A shelf runs empty by a sale, not by itself: of 992 series of
-fresh food, 96% of all stock-outs began right after an hour with a sale. So each day is a chain of
-two states, stock or none. After an hour with a sale the shelf may be empty, the likelier the more
-of a usual day has been sold; an empty shelf sells nothing and is rarely filled again before the
-next morning; a full one sells by the level of the day and its usual shape. Forward and backward
-through the hours, at several levels of the day, that gives the probability of stock in each hour.
-Levels, shapes, the chance to run empty and that of being filled again are estimated from the same
-hours in turn (EM): nothing needs to be flagged.
+**Silence** (`detect_stockouts`). Each day is a chain of two states, stock or no stock. A shelf runs
+empty by a sale: in series of fresh food, nearly all stock-outs began right after an hour with a
+sale. After an hour with a sale the shelf may be empty, and the more of a usual day has been sold,
+the likelier that is. An empty shelf sells nothing and is rarely filled before the next morning. A
+full shelf sells by the level of the day and its usual shape. Forward and backward passes through
+the hours, at several levels of the day, give the probability of stock in each hour. The same hours
+give levels, shapes, and the chances of running empty and of being filled (EM). No flags are needed.
 
-What it cannot tell it does not claim. A shelf that ran empty an hour before closing, or an item
-that sells twice a day, is silent either way: the probability then stays near what is usual.
+Some stock-outs cannot be seen: a shelf that ran empty an hour before closing, or an item that sells
+twice a day. The probability then stays near its usual value.
 """
 
 from __future__ import annotations
@@ -61,28 +64,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HourlyDemand:
-    """What hours of sales say of each series and day, as `detect_stockouts` and `recover` fit it.
+    """Probability of a stock-out and demand of each series and day, estimated from hours.
+
+    `detect_stockouts` and `recover` return it.
 
     Attributes
     ----------
     hours : HourlySales
+        The hourly sales that were read.
     probability : ndarray of shape (n_series, n_days)
-        That the shelf ran empty; NaN where nothing is known of the day, 0 on days on which the shop
+        Probability that the shelf ran empty. NaN if nothing is known of the day, 0 if the shop
         itself was closed.
     stock : ndarray of shape (n_series, n_days, 24)
-        Probability that there was stock in each hour; 1 while the shop is closed.
+        Probability of stock in each hour; 1 while the shop is closed.
     level : ndarray of shape (n_series, n_days)
-        Units that a whole day with stock is expected to ask for, told by other days.
+        Expected demand of a whole day with stock, estimated from other days.
     shape : DayShape
+        Shares of a day's demand by hour.
     noise, phi : ndarray of shape (n_series,)
-        Shape of the gamma distribution of a day's own factor; dispersion of hours.
+        Shape of the gamma distribution of a day's factor, and dispersion of hours.
     units : ndarray of shape (n_series, n_days)
-        Units sold while there was stock: what tells how busy the day was.
+        Units sold while there was stock, which show how busy the day was.
     sold_empty : ndarray of shape (n_series, n_days) or float
-        What was sold in hours without stock all the same: in the hour in which the shelf ran empty.
+        Units sold in hours without stock, that is in the hour in which the shelf ran empty.
     busier : float
-        How many times busier days with hidden hours were before, on average; 1 where that was not
-        asked for.
+        How many times busier days with hidden hours were before, on average; 1 if not estimated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.censoring.hours import HourlySales, recover
+    >>> sales = np.zeros((1, 20, 24))
+    >>> sales[:, :, 8:18] = 2
+    >>> empty = np.zeros(sales.shape, dtype=bool)
+    >>> sales[0, 5, 13:], empty[0, 5, 13:] = 0, True
+    >>> found = recover(HourlySales.from_arrays(sales, "2024-05-01", stock_out=empty))
+    >>> round(float(found.hours_out[0, 5])), round(float(found.demand[0, 5]))
+    (5, 20)
     """
 
     hours: HourlySales
@@ -113,9 +131,19 @@ class HourlyDemand:
         return self._with_hidden(mean)
 
     def quantile(self, level: float) -> Array:
-        """Quantile of the demand of each day, given its hours, (n_series, n_days).
+        """Give a quantile of the demand of each day, given its hours.
 
-        Exact where flags say in which hours there was stock, otherwise of 200 samples.
+        The result is exact if flags mark the hours with stock. Otherwise it comes from 200 samples.
+
+        Parameters
+        ----------
+        level : float
+            Level between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_series, n_days)
+            Quantiles.
         """
         Number(above=0, below=1)("level", level)
         if not self._certain:
@@ -124,10 +152,22 @@ class HourlyDemand:
         return self._with_hidden(stats.nbinom.ppf(level, *self._units(mean, evidence)))
 
     def sample(self, n: int, seed: int = 0) -> Array:
-        """Demand drawn given the hours of each day, (n, n_series, n_days).
+        """Draw the demand of each day, given its hours.
 
-        Each draw settles first in which hours there was stock, then the level of the day, then what
-        the hours without stock would have sold.
+        Each draw first settles which hours had stock, then the level of the day, then what the
+        hours without stock would have sold.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws per day.
+        seed : int, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n, n_series, n_days)
+            Draws.
         """
         WholeNumber(1)("n", n)
         generator = np.random.default_rng(seed)
@@ -175,7 +215,14 @@ class HourlyDemand:
         return np.asarray(self.sold - self.sold_empty + np.maximum(hidden, self.sold_empty))
 
     def table(self, *, interval: float | None = None) -> polars.DataFrame:
-        """One row for each series and day that is known; with an interval, its limits of demand."""
+        """Write a row for each known series and day: sales, stock-out probability and demand.
+
+        Parameters
+        ----------
+        interval : float, optional
+            Probability between 0 and 1 of an interval of demand, for example 0.8; adds its limits.
+            None adds no limits.
+        """
         limits = {}
         if interval is not None:
             Number(above=0, below=1)("interval", interval)
@@ -190,7 +237,7 @@ class HourlyDemand:
         )
 
     def describe(self) -> str:
-        """Say in a few sentences what the hours say."""
+        """Summarise the result in a few sentences."""
         known = self.hours.known
         chance = self.probability[known]
         hidden = float(np.nansum(self.demand) / max(float(np.nansum(self.sold)), 1e-300) - 1)
@@ -211,22 +258,26 @@ class HourlyDemand:
     def on_panel(
         self, panel: Panel, names: Sequence[str], n: int, seed: int = 0
     ) -> tuple[Panel, list[str]]:
-        """Add to a panel how likely its days sold out, and samples of their demand.
+        """Add the probability of a stock-out, and samples of demand, to the days of a panel.
 
         Parameters
         ----------
         panel : Panel
+            Sales by series and period.
         names : sequence of str
-            Columns that tell its series apart.
+            Columns that identify its series.
         n : int
-            Samples of each day.
-        seed : int
+            Number of samples per day.
+        seed : int, default=0
+            Seed of the samples.
 
         Returns
         -------
         panel : Panel
-            Flags that it has are believed: a day that is known not to have sold out lost nothing.
+            The panel with both added. Flags of the panel take precedence: a day that is known not
+            to have sold out lost nothing.
         notes : list of str
+            Findings, one sentence each.
         """
         keys = self.hours.keys
         if [each for each in names if each not in keys.columns] or (not names and keys.height > 1):
@@ -275,26 +326,26 @@ class HourlyDemand:
 
 
 def recover(hours: HourlySales, *, busier: bool = False) -> HourlyDemand:
-    """Recover daily demand where it is known in which hours the shelf was empty.
+    """Estimate daily demand from hourly sales with flags of empty shelves.
 
     Parameters
     ----------
     hours : HourlySales
-        With `stock_out`.
+        Sales with `stock_out`, which marks the hours in which the shelf was empty.
     busier : bool, default=False
-        Learn from the hours before a shelf ran empty how much busier such days were, and count on
-        it in the hours after. Right where shelves are emptied by demand: on 992 series of fresh
-        food, sold-out days had been 40% busier than others. Not right where hours are missing by
-        chance, as in the published test of recovery.
+        Whether to learn from the hours before a stock-out how much busier such days were, and to
+        apply that factor to the hidden hours. True suits shelves that demand emptied. False suits
+        hours that are missing by chance.
 
     Returns
     -------
     HourlyDemand
+        Demand and probability of a stock-out for each day.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from unmet.censoring.hours import HourlySales
+    >>> from unmet.censoring.hours import HourlySales, recover
     >>> sales = np.full((1, 20, 24), 0.0)
     >>> sales[:, :, 8:18] = 2
     >>> empty = np.zeros(sales.shape, dtype=bool)
@@ -371,18 +422,19 @@ def detect_stockouts(
     *,
     progress: Callable[[int, int, str], object] | None = None,
 ) -> HourlyDemand:
-    """Read from the hours of each day whether, and since when, its shelf was empty.
+    """Estimate from hourly sales whether, and since when, each shelf was empty.
 
     Parameters
     ----------
     hours : HourlySales
-        Flags that it has are not looked at: `recover` does.
+        Sales. Flags of empty shelves are ignored; `recover` uses them.
     progress : callable, optional
-        Is told how far the work is: ``progress(done, total, doing)``.
+        Called as ``progress(done, total, doing)`` during the work. None reports nothing.
 
     Returns
     -------
     HourlyDemand
+        Demand and probability of a stock-out for each day.
 
     Examples
     --------

@@ -1,15 +1,14 @@
-"""How much a day asks for, and when: the level of each day and the shape of a day.
+"""Level of each day and shape of a day: how much is demanded, and at what time.
 
 Demand of series i in hour h of day d has the mean ``level[i, d] · share[i, k(d), h]``, where k(d)
-is the kind of the day: weekend or not, other opening hours, promotion or not. Both are told from
-hours in which the shelf is known, or likely, to have had stock, so that an empty shelf neither
-lowers a level nor bends a shape.
+is the kind of the day: weekend or not, other opening hours, promotion or not. Both are estimated
+from hours in which the shelf is known, or likely, to have had stock. An empty shelf therefore
+neither lowers a level nor bends a shape.
 
-A series with few sales borrows twice: its shape is shrunk to that of its group and of all
-(empirical Bayes: sums of counts over sums of exposure, each with so many units of its parent
-added), its level to days around, to the weekday, and to how other series of the same shop, item or
-category fared on that day. How far each of these is followed is estimated by a Poisson regression,
-in which a day never teaches its own level.
+A series with few sales borrows from others in two ways. Its shape is shrunk to that of its group
+and of all series (empirical Bayes). Its level is shrunk to the days around, to the weekday, and to
+the other series of the same shop, item or category on that day. A Poisson regression estimates the
+weight of each of these, and a day never contributes to its own level.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class DayShape:
     Attributes
     ----------
     share : ndarray of shape (n_series, n_kinds, 24)
-        Sums to one over the hours in which the shop sells.
+        Shares that sum to one over the hours in which the shop sells.
     kind : ndarray of shape (n_series or 1, n_days)
         Kind of each day.
     """
@@ -44,38 +43,41 @@ class DayShape:
     kind: Places
 
     def of(self, series: slice) -> Array:
-        """Shares of each day of some series, (n, n_days, 24)."""
+        """Give the shares of each day of some series, (n, n_days, 24)."""
         kind = self.kind if self.kind.shape[0] == 1 else self.kind[series]
         share = self.share[series]
         return np.asarray(share[np.arange(share.shape[0])[:, None], kind])
 
 
 def blocks_of_series(shape: tuple[int, int], most_hours: int = 2_000_000) -> list[slice]:
-    """Cut series × days into parts to work on at a time, of no more than so many hours each."""
+    """Cut series × days into parts of at most `most_hours` hours, to process one at a time."""
     n_series, n_days = shape
     size = max(most_hours // (n_days * HOURS), 1)
     return [slice(start, min(start + size, n_series)) for start in range(0, n_series, size)]
 
 
 def flat_shape(opened: NDArray[np.bool_], kind: Places) -> DayShape:
-    """Shape to begin with: every open hour asks for the same, on days of every kind."""
+    """Give the initial shape: every open hour has the same demand, on days of every kind."""
     share = opened / opened.sum(axis=1, keepdims=True)
     return DayShape(np.repeat(share[:, None], int(kind.max()) + 1, axis=1), kind)
 
 
 def sums_by_kind(values: Array, shape: DayShape, series: slice) -> Array:
-    """Add up hours of some series over days of the same kind.
+    """Sum the hours of some series over days of the same kind.
 
     Parameters
     ----------
     values : ndarray of shape (n, n_days, n_hours)
+        Values to sum.
     shape : DayShape
-        Says of what kind each day is.
+        Kind of each day.
     series : slice
+        Series of the values.
 
     Returns
     -------
     ndarray of shape (n, n_kinds, n_hours)
+        Sums.
     """
     kind = shape.kind if shape.kind.shape[0] == 1 else shape.kind[series]
     kinds = range(shape.share.shape[1])
@@ -83,7 +85,7 @@ def sums_by_kind(values: Array, shape: DayShape, series: slice) -> Array:
 
 
 def finest(groups: Mapping[str, Places], n_series: int) -> Places | None:
-    """Find the grouping with most groups of which each still has several series."""
+    """Find the grouping with the most groups, each of which still has several series."""
     sizes = {name: int(each.max()) + 1 for name, each in groups.items()}
     good = [name for name in groups if sizes[name] <= max(n_series // 4, 1)]
     return groups[max(good, key=sizes.__getitem__)] if good else None
@@ -92,20 +94,23 @@ def finest(groups: Mapping[str, Places], n_series: int) -> Places | None:
 def fit_shape(
     sold: Array, exposure: Array, opened: NDArray[np.bool_], kind: Places, group: Places | None
 ) -> DayShape:
-    """Shape of a day from sums over days.
+    """Estimate the shape of a day from sums over days.
 
     Parameters
     ----------
     sold, exposure : ndarray of shape (n_series, n_kinds, 24)
         Units sold in hours with stock, and the levels of the days of these hours.
     opened : ndarray of bool, shape (n_series, 24)
+        Hours in which the shop sells.
     kind : ndarray of shape (n_series or 1, n_days)
+        Kind of each day.
     group : ndarray of shape (n_series,) or None
         Series that share a shape.
 
     Returns
     -------
     DayShape
+        Shrunk shapes.
     """
     # units of exposure of the parent in each shape: 300 and 1,000 for series ranked sold-out days
     # alike
@@ -138,23 +143,25 @@ def fit_levels(
     groups: Mapping[str, Places],
     teach: Array | None = None,
 ) -> Array:
-    """Level of each day, told by other days and by other series.
+    """Estimate the level of each day from other days and other series.
 
     Parameters
     ----------
     sold : ndarray of shape (n_series, n_days)
         Units sold in hours with stock.
     exposure : ndarray of shape (n_series, n_days)
-        Shares of the day that these hours are; 0 on days of which nothing is known.
+        Share of the day that these hours are; 0 on unknown days.
     weekday : ndarray of shape (n_days,)
+        Weekday of each day.
     groups : mapping of str to ndarray of shape (n_series,)
+        Groups of series.
     teach : ndarray of shape (n_series, n_days), optional
-        How much each day teaches other days.
+        Weight of each day in the levels of other days.
 
     Returns
     -------
     ndarray of shape (n_series, n_days)
-        Units of a whole day with stock; the day itself has no say in it.
+        Expected units of a whole day with stock, without the day itself.
     """
     if teach is not None:
         sold, exposure = sold * teach, exposure * teach
@@ -191,7 +198,7 @@ def fit_levels(
 
 
 def group_effect(group: Places, sold: Array, expected: Array) -> Array:
-    """How many times the usual the other series of a group sold on each day; 1 without others."""
+    """Compare the sales of the other series of a group with their usual sales; 1 without others."""
     others, usual = sum_of_others(group, sold), sum_of_others(group, expected)
     return np.asarray((others + 50.0) / (usual + 50.0))  # units of an ordinary day
 
@@ -206,7 +213,7 @@ def sum_of_others(group: Places, values: Array) -> Array:
 
 
 def weight_of_days(n_days: int, reach: float) -> Array:
-    """Weigh what each day says of others, (n_days, n_days): less the farther; nothing of itself."""
+    """Weigh each day in the level of others, (n_days, n_days): less with distance, 0 for itself."""
     far = np.abs(np.arange(n_days)[:, None] - np.arange(n_days))
     weight = np.exp(-far / reach)
     np.fill_diagonal(weight, 0.0)
@@ -214,14 +221,16 @@ def weight_of_days(n_days: int, reach: float) -> Array:
 
 
 def dispersion(sold: Array, stocked: Array, share: Array) -> tuple[Array, Array]:
-    """Sum a Pearson statistic within days: how much hours vary, beyond Poisson.
+    """Measure how much hours vary beyond Poisson, by a Pearson statistic within days.
 
-    Given what a day sold in hours with stock, its hours are spread by the shape of the day; the
-    ratio of the sums is 1 for Poisson demand, and larger where people buy several at once.
+    Given the total that a day sold in hours with stock, the shape of the day spreads it over its
+    hours. The ratio of the sums is 1 for Poisson demand, and larger if people buy several units at
+    once.
 
     Returns
     -------
     squares, expected : ndarray of shape (n_series,)
+        Sums of squares, and their expectation.
     """
     seen = (stocked * share).sum(axis=2, keepdims=True)
     total = (stocked * sold).sum(axis=2, keepdims=True)
@@ -233,15 +242,15 @@ def dispersion(sold: Array, stocked: Array, share: Array) -> tuple[Array, Array]
 
 
 def shrunk_to_pooled(part: Array, whole: Array, units: float) -> Array:
-    """Ratios ``part / whole`` of each series, shrunk to the pooled one by some units of `whole`."""
+    """Shrink the ratio ``part / whole`` of each series to the pooled one, by `units` of `whole`."""
     overall = float(part.sum() / max(float(whole.sum()), _TINY))
     return np.asarray((part + units * overall) / (whole + units + _TINY))
 
 
 def day_noise(sold: Array, exposure: Array, level: Array, phi: Array) -> Array:
-    """Shape of the gamma distribution of a day's own factor: ``Var = phi · mean + mean² / shape``.
+    """Estimate the gamma shape of a day's own factor: ``Var = phi · mean + mean² / shape``.
 
-    Of each series, shrunk to that of all; (n_series,).
+    Each series is shrunk to all of them; the result has shape (n_series,).
     """
     mean = level * exposure
     days = exposure > 0.1

@@ -1,4 +1,4 @@
-"""ε estimated from the observations themselves: the likelihood of S = min(D, Q)."""
+"""ε estimated from the observations themselves, by the likelihood of S = min(D, Q)."""
 
 from __future__ import annotations
 
@@ -34,89 +34,94 @@ from unmet.validation import Maybe, Number, OneOf
 
 
 class LatentBand(BandRule):
-    """Learn how much the observations hide from their own distribution.
+    """Estimate from the observations how much they hide.
 
-    Observations are the smaller of a truth D and an order Q, neither of which is seen. Their
-    likelihood is: S = min(D, Q) has density f_D · P(Q > s) + f_Q · P(D > s). This rule fits several
-    families of the truth with several kinds of orders, compares them on rows held out, and takes
-    the one with the least censoring of all that the data cannot rule out (two standard errors,
-    three for no censoring at all; one where the share censored is known or imposed). ε of a row is
-    then the latent α-quantile less the linear α-quantile of the observations, never below 0. Under
-    a model that can bend, boosted trees stand for the features where demand bends.
+    An observation S is the smaller of a truth D and an order Q, neither of which is seen. Its
+    density at s is f_D(s) · P(Q > s) + f_Q(s) · P(D > s). The rule fits several families of the
+    truth with several kinds of orders and compares them on held-out rows. It chooses the candidate
+    with the least censoring among all that the data cannot rule out. ε of a row is then the
+    α-quantile of the estimated truth minus the linear α-quantile of the observations, and never
+    below 0. Here α is the critical ratio underage / (underage + overage).
+
+    A candidate is ruled out if its score is two standard errors below the best. A candidate without
+    censoring needs three standard errors. If the share of censored rows is known or given, one
+    standard error is enough. For a model that can bend, boosted trees replace the features where
+    demand bends.
 
     Parameters
     ----------
     sellout_rate : float or tuple of two floats, default=None
-        Share of rows that sold out, where you know it. How much they hid is not known with it:
-        decisions cost least on average over anything from nothing to all that the rate allows,
-        weighted by how far observations are skewed (`unmet.censoring.latent.sellout`). A range
-        counts with all its rates, and `band_range` gives the bands of both ends. With families that
-        are named the rate is imposed on the likelihood, a range by its middle.
+        Share of rows that sold out, if you know it. Larger rates give larger decisions. The rate
+        does not say how much the stock-outs hid. Decisions therefore cost least on average over all
+        amounts that the rate allows, weighted by the skewness of the observations
+        (`unmet.censoring.latent.sellout`). A range uses all its rates, and `band_range` gives the
+        bands of both ends. If you also name families, the likelihood uses the rate, or the middle
+        of the range. None estimates the share.
     families : "auto", "lifetimes", str or sequence of str, default="auto"
-        Families of the truth: "normal", "logistic", "laplace", "student", "gumbel" and "skewed"
-        (to the right, the latter with a shape of its own); for positive observations also
-        "lognormal", "weibull" and "gamma", for counts "negative_binomial". "lifetimes" are
-        "weibull" and "lognormal" as a habit, not as something known: a family that is named is
-        taken at its word where the data cannot tell.
+        Families of the truth: "normal", "logistic", "laplace", "student", "gumbel" and "skewed";
+        for positive observations also "lognormal", "weibull" and "gamma"; for counts
+        "negative_binomial". "gumbel" and "skewed" are skewed to the right. "auto" compares those
+        that fit the data. If you name families, the rule takes them as known where the data cannot
+        tell. "lifetimes" compares "weibull" and "lognormal" without taking them as known.
     orders : "auto", str or sequence of str, default="auto"
-        How orders may have been placed: "absent" (never binding), "noisy" (around a level that
-        moves with the truth), "mixture" (the same, and sometimes ample). Orders that leave a point
-        mass on a plane are found by themselves.
+        How orders may have been placed: "absent" (they never bind), "noisy" (around a level that
+        moves with the truth), "mixture" (as "noisy", but sometimes ample). "auto" compares all of
+        them. The rule finds orders that leave a point mass by itself.
     location : {"auto", "trees"}, regressor or None, default="auto"
-        What the location of the truth is linear in. "auto" takes the features themselves under a
-        linear model; under others boosted trees, where these explain rows held out clearly better
-        than the features do. "trees" looks for such bends whatever the model. A scikit-learn
-        regressor is fitted to the observations, and its predictions are taken. None always takes
-        the features; a ridge regression stands for more than 256 of them.
+        Inputs of the location of the truth. "auto" uses the features for a linear model. For other
+        models it uses boosted trees if these predict held-out rows clearly better. "trees" tries
+        trees for any model. A scikit-learn regressor is fitted to the observations, and the rule
+        uses its predictions. None always uses the features. A ridge regression replaces more than
+        256 features.
     order_rule : "auto", OrderRuleDetection or None, default="auto"
-        Looks for the order rule when `fit` is given times: rows it finds sold out or not then
-        enter the likelihood as known. None does not look.
-    when_unidentified : {"expected_cost", "least_censoring", "minimax_regret"},
-    default="expected_cost"
-        What to follow where the data cannot tell between candidates. "expected_cost": the least
-        expected cost over sell-out rates of 0 to 60%; half of the prior is on 0, and observations
-        that are not skewed to the right, as demand is, make larger ones likelier.
-        "least_censoring": the candidate of the least censoring, mostly none. "minimax_regret": the
-        decision whose largest loss against knowing the truth is smallest, over all candidates and
-        sell-out rates (up to 60%) that are not ruled out. All three are the same where the data can
-        tell, or flags, stock or limits do. A range `sellout_rate` says between what rates to look
-        instead.
+        Search for an order rule if `fit` is given times. Rows that the search marks as sold out, or
+        not sold out, then enter the likelihood as known. None does not search.
+    when_unidentified : str, default="expected_cost"
+        Which decision to take where the data cannot tell candidates apart. "expected_cost"
+        minimises the expected cost over sell-out rates from 0 to 60%. Half of the prior is at 0,
+        and observations that are not skewed to the right make larger rates likelier.
+        "least_censoring" takes the candidate with the least censoring, which is usually none.
+        "minimax_regret" minimises the largest loss against knowing the truth, over all candidates
+        and rates up to 60% that are not ruled out. All three agree where the data, flags, stock or
+        limits can tell. A range of `sellout_rate` replaces the range from 0 to 60%.
     blend : float from 0 to 1, optional
-        Where flags, stock or a rate are known: share of the distribution's own quantile in what the
-        model is trained on; the rest are the observations, shifted to the level of that quantile.
-        By default one half for linear models; 0 for those that can bend, which then learn from the
-        rows what a distribution does not know.
+        Weight of the estimated distribution in the model's training targets, where flags, stock or
+        a rate are known. At 1 the model trains on quantiles of the distribution. At 0 it trains on
+        observations that are shifted to the level of these quantiles. None is one half for linear
+        models and 0 for models that can bend.
     max_rows : int, default=200_000
-        With more rows the latent model learns from a stratified sample of so many, and says so.
+        Largest number of rows to fit. With more rows the rule fits a stratified sample and adds a
+        note to the diagnosis. Smaller values are faster and less precise.
     random_state : int, RandomState or None, default=None
-        Seed of the folds and of the sample.
+        Seed of the folds and of the sample. None draws a new seed in each fit.
 
     Attributes
     ----------
     diagnosis_ : Diagnosis
+        How much the observations hide, and how certain that is.
     model_ : CensoringModel
-        What the truth of any row may have been.
+        Distribution of the truth of any row.
     share_censored_ : float
+        Share of rows whose truth lies above the observation.
     order_rule_ : OrderRuleDetection or None
-        Fitted, if times were given.
+        The fitted search for an order rule, if times were given.
 
     Notes
     -----
-    Where `fit` is given `Limits`, the likelihood of a row is the probability that its truth lies
-    within them, and orders need no model; decisions may then lie to either side of an observation.
+    If `fit` is given `Limits`, the likelihood of a row is the probability that its truth lies
+    within them, and orders need no model. Decisions may then lie on either side of an observation.
 
-    Assumed: given the features, truth and order are independent, and the order's level is as far
-    above the truth's location, in units of its scale, in every row. Trees are grown on what a plane
-    leaves of the observations, as many as rows held out ask for; training rows enter with
-    predictions of trees that had not seen them, since others would hide the point mass. A second
-    set of trees follows the spread, and where it is known which rows are censored, a third one the
-    truth. Where the location is estimated by trees, orders that lie exactly on a bent surface are
-    found as noisy orders, not as a point mass.
+    The rule assumes that truth and order are independent, given the features. It also assumes that
+    the level of orders is as far above the location of the truth in every row, in units of its
+    scale. Trees are grown on the residuals of a linear fit, as many as held-out rows support.
+    Training rows use predictions of trees that have not seen them, because others would hide the
+    point mass. A second set of trees models the spread. If it is known which rows are censored, a
+    third set models the truth. If trees estimate the location, orders that lie exactly on a bent
+    surface appear as noisy orders and not as a point mass.
 
-    What cannot be told from data: a right-skewed truth that is censored looks like a symmetric one
-    that is not. Then ``diagnosis_.identified`` is "no", the band follows `when_unidentified`, and a
-    sell-out rate, some flags or a few audited rows are worth more than any amount of further
-    observations.
+    Data alone cannot distinguish a right-skewed truth that is censored from a symmetric one that is
+    not. Then ``diagnosis_.identified`` is "no" and the band follows `when_unidentified`. In this
+    case a sell-out rate, some flags or a few audited rows help more than further observations.
 
     Examples
     --------
@@ -157,7 +162,7 @@ class LatentBand(BandRule):
 
     @property
     def diagnosis_(self) -> Diagnosis:
-        """What the data say about censoring, and how surely."""
+        """Result of the rule: how much the observations hide, and how certain that is."""
         return self.model_.diagnosis_
 
     @diagnosis_.setter
@@ -171,7 +176,7 @@ class LatentBand(BandRule):
 
     @property
     def order_rule_(self) -> OrderRuleDetection | None:
-        """The order-rule detection, if times were given."""
+        """The fitted search for an order rule, if times were given."""
         found: OrderRuleDetection | None = self.model_.order_rule
         return found
 
@@ -198,7 +203,7 @@ class LatentBand(BandRule):
 
     @arithmetic()
     def diagnosis_for(self, cost: Cost) -> Diagnosis:
-        """Diagnosis for another cost than `fit` was given; its parameters must be numbers."""
+        """Give the diagnosis for another cost, whose parameters must be numbers."""
         return diagnose(self.model_, cost, self.when_unidentified)
 
     def _alone(self, cost: Cost) -> FittedCandidate | None:
@@ -265,26 +270,29 @@ class LatentBand(BandRule):
         return Band.around(shifted + blend * (aim - shifted), observation)
 
     def quantile(self, X: Any, level: ArrayLike) -> Array:
-        """Quantile of the truth of any rows, under the chosen model.
+        """Give a quantile of the truth of any rows, under the chosen model.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
         level : float or array-like of shape (n_rows,)
-            Between 0 and 1.
+            Levels between 0 and 1.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Quantiles.
         """
         return self.quantile_function(X)(level)
 
     def quantile_function(self, X: Any) -> Callable[[ArrayLike], Array]:
-        """`quantile` of these rows as a function of the level, for those who ask for many levels.
+        """Give `quantile` of these rows as a function of the level; faster for many levels.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
 
         Returns
         -------
@@ -303,25 +311,29 @@ class LatentBand(BandRule):
         return quantile
 
     def survival(self, X: Any, value: ArrayLike) -> Array:
-        """Probability that the truth of rows is above a value, under the chosen model.
+        """Give the probability that the truth of rows is above a value, under the chosen model.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
         value : float or array-like of shape (n_rows,)
+            Values to exceed.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Probabilities.
         """
         return self.survival_function(X)(value)
 
     def survival_function(self, X: Any) -> Callable[[ArrayLike], Array]:
-        """`survival` of these rows as a function of the value, if you ask for many values.
+        """Give `survival` of these rows as a function of the value; faster for many values.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
 
         Returns
         -------
@@ -337,21 +349,22 @@ class LatentBand(BandRule):
         return survival
 
     def decision(self, X: Any, cost: Cost | None = None) -> Array:
-        """Decision of each row that costs least, straight from the distribution of the truth.
+        """Give the decision of each row that costs least under the estimated distribution.
 
-        No model is trained on it: for a newsvendor it is the truth's own quantile at the level of
-        the costs, under the chosen model. Where several are left, `when_unidentified`
-        says what to do with them.
+        No model is trained. For a newsvendor the decision is the α-quantile of the truth under the
+        chosen model. If several candidates are left, the decision follows `when_unidentified`.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
         cost : Cost, optional
-            Another one than `fit` was given.
+            Another cost than that of `fit`. None takes the cost of `fit`.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Decisions.
         """
         return self._decide(*self._read(X, cost, None, None))
 
@@ -368,23 +381,24 @@ class LatentBand(BandRule):
         return decided
 
     def certificate(self, X: Any, cost: Cost | None = None, *, decision: Any = None) -> Array:
-        """Give the most that a decision of each row can lose against knowing the distribution.
+        """Bound the extra cost of a decision of each row, compared with knowing the distribution.
 
-        The largest expected loss over all candidates that are left, each of which may lie off by
-        two standard errors. That is a promise if one of them is true.
+        The bound is the largest expected extra cost over all candidates that are left, each of
+        which may be off by two standard errors. It holds if one of the candidates is true.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
         cost : Cost, optional
-            Another one than `fit` was given.
+            Another cost than that of `fit`. None takes the cost of `fit`.
         decision : array-like of shape (n_rows,), optional
-            Of each row; default: the one that the band leads to.
+            Decisions to bound. None takes the decisions that the band leads to.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            In units of the cost.
+            Bounds, in units of the cost.
         """
         features, used = self._read(X, cost, None, None)
         if self.model_.data.known:
@@ -401,17 +415,21 @@ class LatentBand(BandRule):
         return lost
 
     def band_at(self, X: Any, sellout_rate: float, *, cost: Cost | None = None) -> Band:
-        """Band of any rows if this share of rows had sold out.
+        """Give the band of any rows for an assumed sell-out rate.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
         sellout_rate : float
+            Assumed share of rows that sold out. Larger rates give higher bands.
         cost : Cost, optional
+            Another cost than that of `fit`. None takes the cost of `fit`.
 
         Returns
         -------
         Band
+            Low and high of each row.
         """
         if self.model_.interval_censored:
             raise Unsupported(
@@ -426,24 +444,39 @@ class LatentBand(BandRule):
         return Band(shift, shift)
 
     def band_range(self, X: Any, *, cost: Cost | None = None) -> tuple[Band, Band]:
-        """Bands of both ends of the range of sell-out rates; twice the same without a range."""
+        """Give the bands of both ends of the range of sell-out rates; equal without a range.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
+        cost : Cost, optional
+            Another cost than that of `fit`. None takes the cost of `fit`.
+
+        Returns
+        -------
+        tuple of two Bands
+            Band of the lowest and of the highest rate.
+        """
         band, rate = self.band(X, cost=cost), self.model_.rate
         if rate is None or rate.low == rate.high or self.model_.data.known:
             return band, band
         return self.band_at(X, rate.low, cost=cost), self.band_at(X, rate.high, cost=cost)
 
     def censored_probability(self, X: Any, s: Any) -> Array:
-        """Probability that a row's truth lies above its observation.
+        """Give the probability that the truth of each row lies above its observation.
 
         Parameters
         ----------
         X : table, array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
         s : array-like of shape (n_rows,)
             Observations.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Probabilities.
         """
         features = self._read_features(X)
         observed = read_column("s", s, features.shape[0])
@@ -454,7 +487,7 @@ class LatentBand(BandRule):
         return self.model_.at(self.model_.chosen, features)
 
     def to_state(self) -> dict[str, Any]:
-        """Give what a saved model holds: everything it can be asked, but no training row."""
+        """Give what a saved model holds: everything it can be asked, but no training rows."""
         if hasattr(self, "model_"):
             # which fits the usual rates, if nobody has asked yet
             _ = self.diagnosis_.sensitivity, self.diagnosis_.ambiguity
