@@ -8,7 +8,9 @@ import pytest
 from tests.test_words import INSTEAD
 
 ROOT = Path(__file__).parents[1]
-DOCS = [each for each in (ROOT / "docs").rglob("*.md") if not {"_build", "generated"} & {*each.parts}]
+DOCS = [
+    each for each in (ROOT / "docs").rglob("*.md") if not {"_build", "generated"} & {*each.parts}
+]
 PAGES = [ROOT / "README.md", *DOCS]
 OTHERS = [
     *(each for each in ROOT.glob("*.md") if each.name != "README.md"),
@@ -31,14 +33,17 @@ def prose(path):
     """Text of a page without code, marked numbers, comments, links and formulas."""
     text = path.read_text(encoding="utf-8")
     text = re.sub(r"^(`{3,}|~~~).*?^\1", "", text, flags=re.M | re.S)
-    text = re.sub(r"<!-- (\w+)[ :].*?(?<!begin )-->.*?<!-- (?:end|\1.*? end) -->", "", text, flags=re.S)
+    text = re.sub(r"<!-- (.*?): begin -->.*?<!-- \1: end -->", "", text, flags=re.S)
+    text = re.sub(r"<!-- result: .*?<!-- end -->", "", text, flags=re.S)
     return re.sub(r"<!--.*?-->|`[^`]*`|\$[^$\n]+\$|\]\([^)]*\)", "", text, flags=re.S)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name)
 def test_measured_numbers_come_from_scripts(path):
     typed = MEASURED.findall(prose(path))
-    assert typed == [], "write inputs as `code`, and results as marks that benchmarks/figures.py fills"
+    assert typed == [], (
+        "write inputs as `code`, and results as marks that benchmarks/figures.py fills"
+    )
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name)
@@ -59,7 +64,10 @@ def anchors(path):
     """Anchors of a page as Sphinx and hosts of repositories make them of its headings."""
     text = re.sub(r"^(`{3,}).*?^\1", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
     titles = re.findall(r"^#+ (.+)$", text, re.M)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+    named = set(re.findall(r'id="(.+?)"', text))
+    return named | {
+        re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles
+    }
 
 
 @pytest.mark.parametrize("path", [*PAGES, *OTHERS], ids=name)
@@ -71,6 +79,8 @@ def test_links_lead_to_files_and_headings(path):
             continue
         file, _, anchor = link.partition("#")
         target = (path.parent / file).resolve() if file else path
-        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+        if not target.exists() or (
+            anchor and target.suffix == ".md" and anchor not in anchors(target)
+        ):
             wrong.append(link)
     assert wrong == []

@@ -1,4 +1,4 @@
-"""Marked numbers of README and docs are those of `benchmarks/results`; links lead to files."""
+"""Marked numbers of README and docs are those of `benchmarks/results`."""
 
 import re
 from pathlib import Path
@@ -36,19 +36,3 @@ def test_a_wrong_number_is_replaced():
     assert re.fullmatch(
         r"It takes <!-- result: seconds; dense-1e6 -->0\.\d\d s<!-- end --> in all\.", new
     )
-
-
-PAGES = [
-    *ROOT.glob("*.md"),
-    *(each for each in (ROOT / "docs").rglob("*.md") if "_build" not in each.parts),
-    *(ROOT / "benchmarks").rglob("*.md"),
-    ROOT / "examples" / "README.md",
-]
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_links_lead_to_files(path):
-    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
-    links = re.findall(r"\]\(([^)\s]+)\)", text)
-    files = [link.partition("#")[0] for link in links if not re.match(r"[a-z]+:|#", link)]
-    assert [link for link in files if not (path.parent / link).exists()] == []

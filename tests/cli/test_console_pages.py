@@ -59,7 +59,9 @@ def test_commands_print_what_the_page_shows(name, shop, capsys):
 
 
 def test_consoles_stand_only_where_they_are_tested():
-    pages = [each for each in (ROOT / "docs").rglob("*.md") if "```console" in each.read_text("utf-8")]
+    pages = [
+        each for each in (ROOT / "docs").rglob("*.md") if "```console" in each.read_text("utf-8")
+    ]
     assert [each.name for each in pages] == ["quick-start.md"]
 
 
