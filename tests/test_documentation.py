@@ -15,12 +15,13 @@ PAGES = [ROOT / "README.md", *DOCS]
 OTHERS = [
     *(each for each in ROOT.glob("*.md") if each.name != "README.md"),
     *(ROOT / "benchmarks").rglob("*.md"),
-    *(ROOT / "paper").rglob("*.md"),
+    ROOT / "paper" / "README.md",
     ROOT / "examples" / "README.md",
 ]
 
 MEASURED = re.compile(
-    r"(?<![\w.,`])[-−+]?\d[\d.,]*(?:\s?%|\s?×|(?: |-)?(?:ms|s|seconds?|minutes?|hours?|[KMG]B|times)\b)"
+    r"(?<![\w.,`])[-−+]?\d[\d.,]*"
+    r"(?:\s?%|\s?×|[ -]?(?:ms|s|seconds?|minutes?|hours?|[KMG]B|times)\b)"
 )
 """Numbers that a reader takes for measured: shares, durations, sizes, ratios."""
 

@@ -31,7 +31,9 @@ def is_as(shown, printed):
     if not re.fullmatch(re.sub(r"(\\ )+", r"\\s+", blank), NUMBER.sub("0", printed).rstrip()):
         return False
     numbers = (map(float, NUMBER.findall(each.replace(",", ""))) for each in (shown, printed))
-    return all(found == pytest.approx(value, rel=0.03) for value, found in zip(*numbers))
+    return all(
+        found == pytest.approx(value, rel=0.03) for value, found in zip(*numbers, strict=False)
+    )
 
 
 @pytest.fixture
