@@ -41,7 +41,11 @@ def read_array(name: str, value: ArrayLike, *, endless: bool = False) -> Array:
     if array.ndim > 1:
         raise _not_numbers(name, f"shape {array.shape}")
     if array.dtype.kind not in "iuf":
-        array = _read_objects(name, array)
+        # read Python numbers such as fractions; text is not read as one, nor is a truth value
+        for row, entry in enumerate(array.ravel().tolist()):
+            if isinstance(entry, bool) or not isinstance(entry, Real | Decimal):
+                raise _not_numbers(name, f"{entry!r} in row {row}" if array.ndim else repr(entry))
+        array = array.astype(np.float64)
     array = array.astype(np.float64, copy=False)
     good = ~np.isnan(array) if endless else np.isfinite(array)
     if not good.all():
@@ -137,14 +141,6 @@ def expand(name: str, value: Numbers, n_rows: int) -> Array:
             f"got {array.size} entries for {n_rows} rows."
         )
     return np.broadcast_to(array, (n_rows,))
-
-
-def _read_objects(name: str, array: NDArray[Any]) -> Array:
-    """Read Python numbers such as fractions; text is not read as one, nor is a truth value."""
-    for row, entry in enumerate(array.ravel().tolist()):
-        if isinstance(entry, bool) or not isinstance(entry, Real | Decimal):
-            raise _not_numbers(name, f"{entry!r} in row {row}" if array.ndim else repr(entry))
-    return array.astype(np.float64)
 
 
 def _not_numbers(name: str, arrived: str) -> InvalidInput:

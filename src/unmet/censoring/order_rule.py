@@ -303,13 +303,7 @@ class OrderRuleDetection(BaseEstimator):
     False
     """
 
-    accepted_: bool
-    rule_: DetectedRule | None
     rules_: dict[Any, DetectedRule | None]
-    candidates_: list[DetectedRule]
-    order_: Array
-    censored_: Array
-    n_tests_: int
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ from unmet.censoring.rule import BandRule
 from unmet.costs import Cost, Newsvendor
 from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported
-from unmet.estimators.lots import ShiftCost, to_lots
+from unmet.estimators.lots import GroupShiftCost, ShiftCost, to_lots
 from unmet.persistence import save
 from unmet.rows import Rows, read_column, read_features, read_weights
 from unmet.solvers.blocks.dask import map_rows
@@ -357,7 +357,11 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         >>> model.decide([[0.3], [2], [3], [4]], step=6, upper=36, minimum=24).tolist()
         [0.0, 24.0, 30.0, 36.0]
         """
-        return to_lots(self.predict(X), self._shift_cost, step, lower, upper, minimum)
+        return to_lots(*self._with_shifts(X), step, lower, upper, minimum)
+
+    def _with_shifts(self, X: Any) -> tuple[Array, ShiftCost | GroupShiftCost]:
+        """Decide for each row, and say what it costs when decisions are off."""
+        return self.predict(X), self._shift_cost
 
     def score(
         self,

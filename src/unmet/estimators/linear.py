@@ -274,7 +274,20 @@ class LinearDecision(DecisionModel):
     def _fit(self, X: Any, y: Any, costs: dict[str, Any], known: tuple[Any, ...]) -> Self:
         method = LinearMethod(self)
         if is_dask(X):
-            return self._fit_dask(X, y, costs, known, method)
+            # learn from a Dask frame and Dask Series beside it
+            weight, censored, *others = known
+            for name, value in zip(("stock", "time", "series"), others, strict=True):
+                if value is not None:
+                    raise InvalidInput(
+                        f"{name} must be None where X is a Dask frame, got {type(value).__name__}: "
+                        "say by censored which rows sold out, or read a sample by .compute()."
+                    )
+            numbers = {name: value for name, value in costs.items() if not np.ndim(value)}
+            columns = {name: value for name, value in costs.items() if np.ndim(value)}
+            cost = read_cost(self.cost).with_rows(**numbers)
+            source = DaskBlocks(X, y, weight=weight, censored=censored, **columns)
+            with one_blas_thread():
+                return self._fit_blocks(source, method, cost)
         if isinstance(X, BlockSource):
             names = *costs, "y", "sample_weight", "censored", "stock"
             for name, value in zip(names, (*costs.values(), y, *known), strict=False):
@@ -369,29 +382,6 @@ class LinearDecision(DecisionModel):
         features = read_features(X)
         self._check_names(X)
         return np.maximum(features @ self.coef_ + self.intercept_, self.least_)
-
-    def _fit_dask(
-        self,
-        X: Any,
-        y: Any,
-        costs: dict[str, Any],
-        known: tuple[Any, ...],
-        method: LinearMethod,
-    ) -> Self:
-        """Learn from a Dask frame and Dask Series beside it."""
-        weight, censored, *others = known
-        for name, value in zip(("stock", "time", "series"), others, strict=True):
-            if value is not None:
-                raise InvalidInput(
-                    f"{name} must be None where X is a Dask frame, got {type(value).__name__}: "
-                    "say by censored which rows sold out, or read a sample by .compute()."
-                )
-        numbers = {name: value for name, value in costs.items() if not np.ndim(value)}
-        columns = {name: value for name, value in costs.items() if np.ndim(value)}
-        cost = read_cost(self.cost).with_rows(**numbers)
-        source = DaskBlocks(X, y, weight=weight, censored=censored, **columns)
-        with one_blas_thread():
-            return self._fit_blocks(source, method, cost)
 
     def _fit_blocks(self, source: BlockSource, method: LinearMethod, cost: Cost) -> Self:
         """Learn from data in blocks.

@@ -210,7 +210,16 @@ def replenish(
         if budget is not None:
             shared[rows] = distribution.spread(_SHARED)
     if budget is not None and float(order @ expand("use", positive("use", use), n_series)) > budget:
-        order = _shared_out(order, shared, slopes, rules, budget, use)
+        # share a budget: no series more than it would have, and what is missing least where it
+        # hurts
+        wanted = order > 0
+        found = np.zeros(n_series)
+        spent = expand("use", positive("use", use), n_series)[wanted]
+        lot = None if rules.lot is None else rules.rows("lot", n_series)[wanted]
+        cost, most = Newsvendor(*slopes[:, wanted]), order[wanted]
+        asked = allocate(cost, shared[wanted], budget, use=spent, upper=most, step=lot)
+        found[wanted] = asked.decision
+        order = np.where(found >= rules.rows("minimum", n_series), found, 0.0)
     return Replenishment(order, reviews, (drawn, rules, shop))
 
 
@@ -483,32 +492,3 @@ def alike(rules: SupplyRules, paths: Array) -> Iterator[tuple[Places, int, int, 
 
 def _ages(rules: SupplyRules) -> int:
     return 1 if rules.shelf_life is None else int(np.max(rules.shelf_life))
-
-
-def _shared_out(
-    order: Array,
-    values: Array,
-    slopes: Array,
-    rules: SupplyRules,
-    budget: float,
-    use: ArrayLike,
-) -> Array:
-    """Share a budget: no series more than it would have, and what is missing least where it hurts.
-
-    Minima are kept afterwards: an order below its minimum is not placed, and its budget is left.
-    """
-    wanted = order > 0
-    found = np.zeros(order.size)
-    n_series = order.size
-    spent = expand("use", positive("use", use), n_series)[wanted]
-    lot = None if rules.lot is None else rules.rows("lot", n_series)[wanted]
-    shared = allocate(
-        Newsvendor(slopes[0][wanted], slopes[1][wanted]),
-        values[wanted],
-        budget,
-        use=spent,
-        upper=order[wanted],
-        step=lot,
-    )
-    found[wanted] = shared.decision
-    return np.where(found >= rules.rows("minimum", n_series), found, 0.0)

@@ -268,17 +268,9 @@ class PanelFacts:
     events: Mapping[str, Array]
 
 
-def read_panel(
-    table: pl.DataFrame,
-    schema: Schema,
-    *,
-    coming: Any = None,
-    n_coming: int = 0,
-    force: bool = False,
-) -> tuple[Panel, list[str]]:
+def read_panel(table: pl.DataFrame, schema: Schema, **how: Any) -> tuple[Panel, list[str]]:
     """Read a panel, and what should be said of it, as `read_panel_and_facts` does."""
-    words: dict[str, Any] = {"coming": coming, "n_coming": n_coming, "force": force}
-    return read_panel_and_facts(table, schema, **words)[:2]
+    return read_panel_and_facts(table, schema, **how)[:2]
 
 
 def read_panel_and_facts(

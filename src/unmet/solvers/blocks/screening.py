@@ -257,17 +257,6 @@ def _thinned(near: OpenKinks, share: float, generator: np.random.Generator) -> O
     return found
 
 
-def _gather(near: OpenKinks) -> tuple[Array, Hinges]:
-    """Return the feature rows of near kinks and their hinges."""
-    hinges = Hinges(*map(np.concatenate, zip(*(each for *_, each in near), strict=True)))
-    features = np.empty((len(hinges.position), near[0][0].shape[1]))
-    start = 0
-    for block, rows, _ in near:
-        block.take(rows, axis=0, out=features[start : start + len(rows)], mode="clip")
-        start += len(rows)
-    return features, hinges
-
-
 def _mean_square(near: OpenKinks) -> float:
     """Σ y² over the open kinks, when each side of a kink is as likely as the other."""
     return 0.5 * sum(float(h.below @ h.below + h.above @ h.above) for *_, h in near)
@@ -663,7 +652,13 @@ class Screening:
     ) -> InteriorPoint:
         """Solve the near kinks, or a share of them, beside the lines of the far ones."""
         near = _thinned(found.near, share, self.generator) if share < 1.0 else found.near
-        features, hinges = _gather(near)
+        # return the feature rows of near kinks and their hinges
+        hinges = Hinges(*map(np.concatenate, zip(*(each for *_, each in near), strict=True)))
+        features = np.empty((len(hinges.position), near[0][0].shape[1]))
+        start = 0
+        for block, rows, _ in near:
+            block.take(rows, axis=0, out=features[start : start + len(rows)], mode="clip")
+            start += len(rows)
         operator = Operator(self.standard.design(features))
         linear, cost = (
             linear + self.standard.gradient(found.moments, found.total),

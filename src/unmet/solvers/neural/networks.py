@@ -306,7 +306,19 @@ class FeatureScaling:
         if kind == "min-max":
             return cls(low, reach)
         if sparse.issparse(features):
-            mean, square = _sparse_moments(features, share, low, reach)
+            # mean and variance of (x − low) / reach, from the entries that are stored and the
+            # others
+            n_rows, n_columns = features.shape
+            weight = np.full(n_rows, 1.0 / n_rows) if share is None else share
+            table = features.tocoo()
+            table.sum_duplicates()
+            column = table.col
+            stored, zero = (table.data - low[column]) / reach[column], -low / reach
+            each = weight[table.row]
+            absent = np.maximum(1.0 - np.bincount(column, each, n_columns), 0.0)
+            mean = np.bincount(column, each * stored, n_columns) + absent * zero
+            square = np.bincount(column, each * np.square(stored - mean[column]), n_columns)
+            square = square + absent * np.square(zero - mean)
         else:
             # Shares of the range: columns far from zero keep their digits, squares stay small.
             part = (features - low) / reach
@@ -334,23 +346,6 @@ def _ends(features: Features) -> tuple[Array, Array]:
         low, high = (np.asarray(each.todense()) for each in (features.min(0), features.max(0)))
         return low.ravel().astype(np.float64), high.ravel().astype(np.float64)
     return features.min(axis=0), features.max(axis=0)
-
-
-def _sparse_moments(
-    features: Any, share: Array | None, low: Array, reach: Array
-) -> tuple[Array, Array]:
-    """Mean and variance of (x − low) / reach, from the entries that are stored and the others."""
-    n_rows, n_columns = features.shape
-    weight = np.full(n_rows, 1.0 / n_rows) if share is None else share
-    table = features.tocoo()
-    table.sum_duplicates()
-    column = table.col
-    stored, zero = (table.data - low[column]) / reach[column], -low / reach
-    each = weight[table.row]
-    absent = np.maximum(1.0 - np.bincount(column, each, n_columns), 0.0)
-    mean = np.bincount(column, each * stored, n_columns) + absent * zero
-    square = np.bincount(column, each * np.square(stored - mean[column]), n_columns)
-    return mean, square + absent * np.square(zero - mean)
 
 
 @dataclass(frozen=True)
