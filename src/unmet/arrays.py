@@ -175,6 +175,12 @@ def read_entries(name: str, value: Any, n_rows: int | None = None) -> NDArray[An
     return column
 
 
+def taken(record: object, index: Any, *names: str) -> dict[str, Any]:
+    """Take rows of fields that have an entry per row, or are None."""
+    values = {name: getattr(record, name) for name in names}
+    return {name: None if each is None else each[index] for name, each in values.items()}
+
+
 def check_length(name: str, count: int, n_rows: int) -> None:
     """Refuse a column that does not go with the features."""
     if count != n_rows:
@@ -207,12 +213,7 @@ def _number(name: str, entry: Any) -> float:
 
 
 def read_flags(
-    name: str,
-    value: Any,
-    n_rows: int | None = None,
-    *,
-    missing: bool = True,
-    chances: bool = False,
+    name: str, value: Any, n_rows: int | None = None, *, missing: bool = True, chances: bool = False
 ) -> Array:
     """1 for true, 0 for false, NaN for what is missing, where it may be.
 

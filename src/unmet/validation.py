@@ -52,10 +52,7 @@ class Constraint:
 
 def read_parameters(constraints: Mapping[str, Constraint], holder: object) -> dict[str, Any]:
     """Read the attributes of `holder` that `constraints` names, in their order."""
-    found = {}
-    for name, read in constraints.items():
-        found[name] = read(name, getattr(holder, name))
-    return found
+    return {name: read(name, getattr(holder, name)) for name, read in constraints.items()}
 
 
 class ErrorCollector:

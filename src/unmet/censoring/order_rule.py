@@ -321,11 +321,7 @@ class OrderRuleDetection(BaseEstimator):
         self.random_state = random_state
 
     def fit(
-        self,
-        s: Any,
-        time: Any,
-        series: Any = None,
-        sample_weight: ArrayLike | None = None,
+        self, s: Any, time: Any, series: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Look for the rule.
 
@@ -703,12 +699,7 @@ def _lots_in_use(positive: Array, unit: float) -> list[float]:
 
 
 def best_factors(
-    s: Array,
-    value: Array,
-    group: Places,
-    n_groups: int,
-    rounding: Rounding,
-    price: float,
+    s: Array, value: Array, group: Places, n_groups: int, rounding: Rounding, price: float
 ) -> tuple[Array, Array, int]:
     """Factor of each group that puts most rows at the order and fewest above it.
 

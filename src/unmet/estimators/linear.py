@@ -455,12 +455,7 @@ class LinearDecision(DecisionModel):
         )
 
     def _keep(
-        self,
-        solution: Solution,
-        rows: Rows,
-        cost: Cost,
-        chosen: ChosenBand,
-        costs: dict[str, Any],
+        self, solution: Solution, rows: Rows, cost: Cost, chosen: ChosenBand, costs: dict[str, Any]
     ) -> Self:
         """Set the fitted attributes."""
         self.coef_ = solution.coefficients

@@ -411,10 +411,7 @@ class NeuralDecision(DecisionModel):
 
 
 def read_tasks(
-    model: NeuralDecision,
-    rows: Rows,
-    monitored: Rows | None = None,
-    index: Index | None = None,
+    model: NeuralDecision, rows: Rows, monitored: Rows | None = None, index: Index | None = None
 ) -> tuple[NetworkOptions, list[Task]]:
     """Read how to train, from parameters that may hold anything; None is what suits the solver.
 

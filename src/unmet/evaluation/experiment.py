@@ -145,11 +145,7 @@ class Experiment:
     same_at_all_levels: Sequence[str] = ()
 
     def run(
-        self,
-        folder: str | Path | None = None,
-        *,
-        jobs: int = 1,
-        progress: Step = silent,
+        self, folder: str | Path | None = None, *, jobs: int = 1, progress: Step = silent
     ) -> ExperimentResults:
         """Run what is left to do, and return everything.
 

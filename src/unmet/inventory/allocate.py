@@ -294,10 +294,7 @@ class _Truth:
     """
 
     def __init__(
-        self,
-        values: Array,
-        levels: Array | None = None,
-        ask: Callable[[Any], Any] | None = None,
+        self, values: Array, levels: Array | None = None, ask: Callable[[Any], Any] | None = None
     ) -> None:
         self.values, self.levels, self.ask = values, levels, ask
         self.n_products = len(values)

@@ -157,11 +157,7 @@ class _Distribution:
 
 
 def replenish(
-    paths: ArrayLike,
-    rules: SupplyRules,
-    state: StockState | None = None,
-    *,
-    use: ArrayLike = 1.0,
+    paths: ArrayLike, rules: SupplyRules, state: StockState | None = None, *, use: ArrayLike = 1.0
 ) -> Replenishment:
     """Order so that the expected cost from its arrival to that of the next order is least.
 

@@ -187,8 +187,7 @@ class Lognormal(Distribution):
 
         def at_least(z: Array) -> Array:
             """Whether the hazard at this score reaches the value."""
-            reached: Array = _log_mills(z) - (shift + self.deviation * z) >= log_hazard
-            return reached
+            return np.asarray(_log_mills(z) - (shift + self.deviation * z) >= log_hazard)
 
         reached = at_least(high)
         for _ in range(100):

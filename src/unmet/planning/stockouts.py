@@ -101,12 +101,7 @@ class DayDemand:
         return np.maximum(np.round(found) if self.counted else found, sold)
 
     def sample(
-        self,
-        history: History,
-        series: Places,
-        day: Places,
-        seed: int,
-        levels: Array | None = None,
+        self, history: History, series: Places, day: Places, seed: int, levels: Array | None = None
     ) -> Array:
         """Draw the demand of days, of shape (VIEWS, n_rows); or give its quantiles at levels."""
         found = np.empty((VIEWS, series.size))

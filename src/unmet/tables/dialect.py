@@ -62,10 +62,7 @@ class Dialect:
 
 
 def read_text(
-    file: Path,
-    text: Collection[str] = (),
-    decimal: str | None = None,
-    encoding: str | None = None,
+    file: Path, text: Collection[str] = (), decimal: str | None = None, encoding: str | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame, Dialect, list[str]]:
     """Read a table from a text file.
 

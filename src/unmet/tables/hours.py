@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unmet.arrays import Array
+from unmet.arrays import Array, taken
 from unmet.errors import InvalidInput
 from unmet.tables.dates import read_dates
 from unmet.tables.encoding import as_categories
@@ -202,16 +202,9 @@ class HourlySales:
 
     def take(self, series: Places) -> HourlySales:
         """Keep some series."""
-        return replace(
-            self,
-            sales=self.sales[series],
-            keys=self.keys[series],
-            open=self.open[series],
-            stock_out=None if self.stock_out is None else self.stock_out[series],
-            groups={name: each[series] for name, each in self.groups.items()},
-            special=None if self.special is None else self.special[series],
-            static=None if self.static is None else self.static[series],
-        )
+        groups = {name: each[series] for name, each in self.groups.items()}
+        names = ("sales", "keys", "open", "stock_out", "special", "static")
+        return replace(self, **taken(self, series, *names), groups=groups)
 
     @cached_property
     def unit(self) -> float:
@@ -844,11 +837,7 @@ def _assemble(
 
 
 def _promotions(
-    days: pl.DataFrame,
-    columns: Sequence[str],
-    code: Places,
-    day: Places,
-    shape: tuple[int, int],
+    days: pl.DataFrame, columns: Sequence[str], code: Places, day: Places, shape: tuple[int, int]
 ) -> Array | None:
     """1 on days with a promotion: a flag, or a price or share that is not near its usual value."""
     for name in named(columns, NAMES["promotion"]):

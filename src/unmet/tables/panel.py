@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unmet.arrays import Array
+from unmet.arrays import Array, taken
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.tables.dates import (
     CYCLE,
@@ -141,10 +141,8 @@ class Panel:
 
     def take(self, places: Places) -> Panel:
         """Keep some series."""
-        every: dict[str, Any] = {
-            name: None if getattr(self, name) is None else getattr(self, name)[places]
-            for name in ("observed", "hidden", "group", "keys", "planned", "closed")
-        }
+        names = ("observed", "hidden", "group", "keys", "planned", "closed")
+        every = taken(self, places, *names)
         every["keys"] = self.keys if self.keys is None or not self.keys.width else every["keys"]
         return replace(
             self,

@@ -457,11 +457,7 @@ def read_rows(
 
 
 def _possible(
-    rule: str,
-    seen: Array,
-    stock: Array | None,
-    names: tuple[str, str | None],
-    notes: list[str],
+    rule: str, seen: Array, stock: Array | None, names: tuple[str, str | None], notes: list[str]
 ) -> tuple[NDArray[np.bool_], Array, Array | None]:
     """Rows to keep, and their observations and stock, where some of them cannot be."""
     negative = seen < 0

@@ -29,10 +29,7 @@ from unmet.censoring.model import RobustnessCheck
 
 
 def any_smooth_distribution(
-    data: Observed,
-    fitted: FittedCandidate,
-    harmless: FittedCandidate,
-    folds: NDArray[np.intp],
+    data: Observed, fitted: FittedCandidate, harmless: FittedCandidate, folds: NDArray[np.intp]
 ) -> Array:
     """How much likelier each row is under a candidate model than under any smooth distribution.
 

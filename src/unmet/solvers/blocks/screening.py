@@ -222,8 +222,7 @@ class Leverage:
         assert self.root is not None
         whitened = design * self.root if self.root.ndim == 1 else design @ self.root
         squared = np.einsum("ij,ij->i", whitened, whitened)
-        result: Array = np.sqrt(squared / design.shape[1])
-        return result
+        return np.asarray(np.sqrt(squared / design.shape[1]))
 
 
 # --- Passes that sort kinks into far and near, and check an earlier sorting.

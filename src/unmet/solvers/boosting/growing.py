@@ -346,8 +346,7 @@ class Grower:
 
     def newest(self, features: Features) -> Array:
         """Give the newest tree's value for other rows."""
-        value: Array = self._predict(features, raw_score=True)
-        return value
+        return np.asarray(self._predict(features, raw_score=True))
 
     def text(self, n_trees: int) -> str:
         """Write the first trees in LightGBM's own format."""

@@ -242,8 +242,7 @@ class HingeObjective(Objective):
 
     def gradient(self, decision: Array) -> Single:
         """Subgradient, 0 at kinks where that is one."""
-        gradient: Single = self._scaled.slope(decision[np.newaxis])[0]
-        return gradient
+        return np.asarray(self._scaled.slope(decision[np.newaxis])[0])
 
     def intervals(self, decision: Array, leaf: Index, n_leaves: int) -> Intervals:
         """Exact, by sorting."""

@@ -116,8 +116,7 @@ def weighted_gram(rows: Array, weights: Array) -> Array:
     chunk = max(256, 75_000 // max(n_columns, 1))  # 600 kB
     if n_rows <= chunk:
         scaled = rows * root
-        gram: Array = scaled.T @ scaled
-        return gram
+        return np.asarray(scaled.T @ scaled)
     total = np.zeros((n_columns, n_columns))
     buffer = np.empty((chunk, n_columns))
     for first in range(0, n_rows, chunk):
@@ -207,8 +206,7 @@ class Operator:
 
     def times(self, values: Array) -> Array:
         """Return rows'values."""
-        result: Array = values @ self.rows
-        return result
+        return np.asarray(values @ self.rows)
 
     def factor_rows(self, weights: Array, ridge: Array | None) -> Factor:
         """Factor rows' diag(weights) rows + diag(ridge)."""

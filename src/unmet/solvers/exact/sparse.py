@@ -138,8 +138,7 @@ class SparseOperator(Operator):
 
     def times(self, values: Array) -> Array:
         """Return rows'values."""
-        result: Array = self.columns @ values
-        return result
+        return np.asarray(self.columns @ values)
 
     def leverage(self) -> Array:
         """Return √(Σ_j x_ij² / Σ_i x_ij²): rows with a rare level are known less well."""

@@ -160,8 +160,7 @@ class NetworkLayout:
         mask = np.zeros((1, self.n_parameters), dtype=bool)
         for weights, _ in self.views(mask):
             weights[...] = True
-        is_weight: NDArray[np.bool_] = mask[0]
-        return is_weight
+        return np.asarray(mask[0])
 
 
 # --- Where training begins.
@@ -176,8 +175,7 @@ def glorot(layout: NetworkLayout, generator: np.random.Generator) -> Array:
     for weights, _ in layout.views(parameters):
         limit = np.sqrt(6.0 / (weights.shape[1] + weights.shape[2]))
         weights[...] = generator.uniform(-limit, limit, weights.shape)
-    start: Array = parameters[0]
-    return start
+    return np.asarray(parameters[0])
 
 
 # --- Forward and backward through many networks at once (§CustNN, Prop. DNNRule).
@@ -332,8 +330,7 @@ class FeatureScaling:
         """Scaled features of shape (n_rows, n_features), dense, in another type."""
         if sparse.issparse(features):
             features = features.toarray()
-        scaled: Floats = ((features - self.location) / self.unit).astype(dtype, copy=False)
-        return scaled
+        return np.asarray(((features - self.location) / self.unit).astype(dtype, copy=False))
 
 
 def _positive(spread: Array) -> Array:

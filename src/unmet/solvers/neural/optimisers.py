@@ -140,8 +140,7 @@ class DistinctRows:
         """Slopes of all rows → of distinct rows."""
         if self.n_blocks == 1:
             return slope
-        total: Floats = np.add.reduce(slope.reshape(len(slope), self.n_blocks, -1), axis=1)
-        return total
+        return np.asarray(np.add.reduce(slope.reshape(len(slope), self.n_blocks, -1), axis=1))
 
 
 def smoothed_objective(
@@ -375,8 +374,7 @@ def train_adam(
         widths = np.full(len(parameters), smoothing_width(epoch / options.epochs))
 
         def rates(step: int) -> Floats:
-            factor: Floats = rate * rate.dtype.type(options.rate(step / total))
-            return factor
+            return np.asarray(rate * rate.dtype.type(options.rate(step / total)))
 
         batches.epoch(parameters, moments, options.batch_size, rates, widths)
         if not np.isfinite(parameters).all():
