@@ -436,16 +436,9 @@ class LinearDecision(DecisionModel):
             solution = replace(found_here, passes=float(sample.reads))
         else:
             factor = method.ridge_of(cost, sample.mean, sample.square)
-            ridge, lasso = method.penalties(source.n_features, factor)
-            solution = solve_blocks(
-                source,
-                pricing,
-                sample,
-                intercept=method.fit_intercept,
-                ridge=ridge,
-                lasso=lasso,
-                tolerance=method.tolerance,
-            )
+            penalties = method.penalties(source.n_features, factor)
+            how = method.fit_intercept, penalties, method.tolerance
+            solution = solve_blocks(source, pricing, sample, *how)
         self.n_features_in_ = source.n_features
         self.__dict__.pop("feature_names_in_", None)
         if source.names is not None:

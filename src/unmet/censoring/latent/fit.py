@@ -261,8 +261,7 @@ def _learn(
         difference = any_smooth_distribution(data, claimed, harmless, folds)
         model.smooth = model.free and not sharper(difference, data.weight)
         if not model.smooth:
-            told = sample.time, sample.series
-            model.checks = robustness_checks(data, model.chosen, harmless, *told)
+            model.checks = robustness_checks(data, model.chosen, harmless, sample)
         again = [each.share for each in model.checks]
         model.share_range = min([low, *again]), max([high, *again])
         if model.smooth or not all(each.holds for each in model.checks):

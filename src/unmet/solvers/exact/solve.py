@@ -121,10 +121,8 @@ def solve_blocks(
     source: BlockSource,
     price: Price,
     sample: BlockSample,
-    *,
     intercept: bool,
-    ridge: Array | None = None,
-    lasso: Array | None = None,
+    penalties: tuple[Array | None, Array | None],
     tolerance: float = 1e-9,
 ) -> Solution:
     """Minimise the mean cost of all rows of a source, plus penalties, to a relative duality gap.
@@ -141,7 +139,8 @@ def solve_blocks(
     sample : BlockSample
         What the sampling read found; at least a few thousand rows.
     intercept : bool
-    ridge, lasso : ndarray of shape (n_features,), optional
+    penalties : tuple of ndarray of shape (n_features,) or None
+        Ridge and lasso.
     tolerance : float
         Largest duality gap relative to the objective.
 
@@ -164,7 +163,7 @@ def solve_blocks(
     few = KinkBlock(rows.features, price(rows, factor * sample.n_rows / len(rows)))
     blocks = partial(run_evaluated, source, price, factor)
     screening = Screening(
-        few, intercept, (ridge, lasso), tolerance, blocks, sample.n_rows, float(sample.reads)
+        few, intercept, penalties, tolerance, blocks, sample.n_rows, float(sample.reads)
     )
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = screening.run()
@@ -177,7 +176,7 @@ def solve_blocks(
         )
     every = read_sample(source, in_memory=sys.maxsize)
     kinks = price(every.rows, 1.0 / every.total)
-    problem = HingeProblem(every.rows.features, kinks, intercept, ridge, lasso)
+    problem = HingeProblem(every.rows.features, kinks, intercept, *penalties)
     together = solve_exact(problem, tolerance=tolerance)
     return replace(together, passes=screening.passes + every.reads)
 
