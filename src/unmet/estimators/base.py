@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import lru_cache, wraps
+from functools import wraps
 from inspect import signature
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar, cast
@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Band, Features, PerRow, common_rows
 from unmet.censoring.model import Diagnosis
@@ -29,7 +28,7 @@ from unmet.persistence import save
 from unmet.rows import Rows, read_column, read_features, read_weights
 from unmet.solvers.blocks.dask import map_rows
 from unmet.solvers.blocks.source import BlockSource
-from unmet.validation import refusal
+from unmet.validation import one_thread, refusal
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 ChosenBand: TypeAlias = tuple[Band | None, BandRule | None, Diagnosis | None]
@@ -103,18 +102,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     The limit is the process's: of fits that overlap in several Python threads, the first to end
     lifts it.
     """
-    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
-    return limit
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    """Find the loaded libraries: milliseconds, more than a small fit, so only once.
-
-    Setting a limit on them then takes 0.02 ms. NumPy's and SciPy's are loaded by now, since the
-    solvers have been imported.
-    """
-    return ThreadpoolController()
+    return one_thread("blas")
 
 
 # --- Rows that are not in memory.

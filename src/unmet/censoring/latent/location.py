@@ -8,16 +8,13 @@ the likelihood sees (`LocationBasis`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Features
 from unmet.censoring.latent.families import NORMAL, ratio
@@ -25,7 +22,7 @@ from unmet.censoring.latent.likelihood import Problem, ScaleName, maximise, row_
 from unmet.censoring.latent.observed import Observed
 from unmet.censoring.latent.selection import WORTH, behind, first_start
 from unmet.rows import Rows
-from unmet.validation import refusal
+from unmet.validation import one_thread, refusal
 
 Folds: TypeAlias = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 """Rows to learn from, and rows held out; every row is held out once."""
@@ -34,22 +31,6 @@ Mask: TypeAlias = NDArray[np.bool_]
 MAX_COLUMNS = 256
 """With more columns the location is that of a ridge regression: p × p matrices would take over."""
 _MAX_TREES, _TREES_PER_LOOK = 300, 5
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    """Find the loaded libraries, scikit-learn's among them; once, for it takes milliseconds."""
-    return ThreadpoolController()
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """Let trees inside the ``with`` use one thread.
-
-    They are small and many, and threads wait for each other several times in each of them: on two
-    cores that others use as well, two threads take thirty times as long as one.
-    """
-    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="openmp")
-    return limit
 
 
 def edges_of(features: Array) -> list[Array]:
@@ -191,7 +172,7 @@ class Location:
         if not isinstance(self.levels[0], Grown):  # one that the user gave
             return np.asarray(self.levels[0].predict(features), dtype=float).reshape(-1, 1)
         rows = dense(features)
-        with one_thread():
+        with one_thread("openmp"):
             values = [each.predict(rows) for each in self.levels]
             if self.spread is not None:
                 values.append(np.log(np.maximum(self.spread.predict(rows), self.least)))
@@ -242,7 +223,8 @@ def find_location(
     if not looks_for_bends(setting, estimator) or n_rows < 150 or n_rows * n_columns > 100_000_000:
         return None
     known = None if censored is None or np.isnan(censored).any() else censored == 1
-    with one_thread():
+    # trees are small and many: two threads, on two cores that others use, take thirty times as long
+    with one_thread("openmp"):
         if sample.limits is not None:
             location = _grown_on_limits(sample, seed)
         elif logs and known is not None:
