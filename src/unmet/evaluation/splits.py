@@ -146,16 +146,7 @@ class RollingOrigin:
             )
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         place, n_times = read_times(groups, n_rows)
-        horizon = self._horizon(n_times)
-        for block in range(self.n_splits):
-            begin = n_times - (self.n_splits - block) * horizon
-            end = begin - self.gap
-            oldest = 0 if self.window is None else max(0, end - self.window)
-            train = np.flatnonzero((place >= oldest) & (place < end))
-            yield train, np.flatnonzero((place >= begin) & (place < begin + horizon))
-
-    def _horizon(self, n_times: int) -> int:
-        """Length of a block; refuse where too little is left to learn from."""
+        # length of a block; refuse where too little is left to learn from
         least = 1 if self.min_train is None else self.min_train
         horizon = self.horizon
         if horizon is None:
@@ -169,4 +160,9 @@ class RollingOrigin:
                 f"time must have at least {needed} different entries for {self.n_splits} blocks of "
                 f"{horizon}, a gap of {self.gap} and {least} to learn from, got {n_times}."
             )
-        return horizon
+        for block in range(self.n_splits):
+            begin = n_times - (self.n_splits - block) * horizon
+            end = begin - self.gap
+            oldest = 0 if self.window is None else max(0, end - self.window)
+            train = np.flatnonzero((place >= oldest) & (place < end))
+            yield train, np.flatnonzero((place >= begin) & (place < begin + horizon))

@@ -705,16 +705,7 @@ def _read_truth(truth: Any, X: Any, levels: ArrayLike | None) -> _Truth:
         )
     if callable(truth):
         return _Truth.of_function(truth)
-    values = _read_values(truth)
-    if levels is None:
-        return _Truth(np.sort(values, axis=1))
-    known = _read_levels(levels, values.shape[1])
-    _check_order(values)
-    return _Truth(values, known)
-
-
-def _read_values(truth: Any) -> Array:
-    """Finite values of shape (n_products, n_values)."""
+    # finite values of shape (n_products, n_values)
     if nw.dependencies.is_into_dataframe(truth):
         truth = nw.from_native(truth, eager_only=True).to_numpy()
     try:
@@ -732,21 +723,21 @@ def _read_values(truth: Any) -> Array:
     if not np.isfinite(values).all():
         product = int((~np.isfinite(values)).any(axis=1).argmax())
         raise InvalidInput(f"truth must hold finite numbers, got NaN or inf for product {product}.")
-    return values
-
-
-def _read_levels(levels: ArrayLike, n_values: int) -> Array:
-    read = read_array("levels", levels)
-    if read.shape != (n_values,):
+    if levels is None:
+        return _Truth(np.sort(values, axis=1))
+    n_values = values.shape[1]
+    known = read_array("levels", levels)
+    if known.shape != (n_values,):
         raise InvalidInput(
             f"levels must have one entry for each of {n_values} columns of truth, "
-            f"got shape {read.shape}."
+            f"got shape {known.shape}."
         )
-    if (np.diff(read, prepend=0.0, append=1.0) <= 0).any():
+    if (np.diff(known, prepend=0.0, append=1.0) <= 0).any():
         raise InvalidInput(
-            f"levels must rise and lie strictly between 0 and 1, got {read.tolist()}."
+            f"levels must rise and lie strictly between 0 and 1, got {known.tolist()}."
         )
-    return read
+    _check_order(values)
+    return _Truth(values, known)
 
 
 def _read_slopes(cost: Cost, n_products: int) -> tuple[Array, Array]:

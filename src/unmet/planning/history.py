@@ -424,17 +424,14 @@ class History:
             found["week of year"] = (dates - first).astype(np.int64) // WEEK + 1
             found["season sin"], found["season cos"] = np.sin(angle), np.cos(angle)
         if self.country is not None:
-            found |= self._public_holidays(dates)
+            unique, back = np.unique(dates, return_inverse=True)
+            free = public_holidays(str(self.country), unique)
+            around = {"holiday": 0, "day before holiday": 1, "day after holiday": -1}
+            found |= {
+                name: np.isin(unique + np.timedelta64(shift, "D"), free)[back]
+                for name, shift in around.items()
+            }
         return found
-
-    def _public_holidays(self, dates: NDArray[np.datetime64]) -> dict[str, Any]:
-        unique, back = np.unique(dates, return_inverse=True)
-        free = public_holidays(str(self.country), unique)
-        around = {"holiday": 0, "day before holiday": 1, "day after holiday": -1}
-        return {
-            name: np.isin(unique + np.timedelta64(shift, "D"), free)[back]
-            for name, shift in around.items()
-        }
 
 
 def public_holidays(country: str, dates: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
