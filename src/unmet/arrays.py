@@ -507,13 +507,9 @@ class Limits(PerRow):
         """For each row "exact", "right", "left", "interval" or "nothing"."""
         kinds = np.full(self.n_rows, "interval")
         below, above = np.isneginf(self.lower), np.isposinf(self.upper)
-        for name, rows in (
-            ("exact", self.lower == self.upper),
-            ("right", above & ~below),
-            ("left", below & ~above),
-            ("nothing", below & above),
-        ):
-            kinds[rows] = name
+        kinds[self.lower == self.upper] = "exact"
+        kinds[above & ~below], kinds[below & ~above] = "right", "left"
+        kinds[below & above] = "nothing"
         return kinds
 
     @property

@@ -392,12 +392,7 @@ class NeuralDecision(DecisionModel):
         return np.maximum(decision, self.least_)
 
     def _keep(
-        self,
-        trained: Trained,
-        training: Rows,
-        cost: Cost,
-        chosen: ChosenBand,
-        costs: dict[str, Any],
+        self, trained: Trained, rows: Rows, cost: Cost, chosen: ChosenBand, costs: dict[str, Any]
     ) -> Self:
         """Set the fitted attributes."""
         self.network_ = trained.network
@@ -406,7 +401,7 @@ class NeuralDecision(DecisionModel):
         layers = self.network_.layers()
         self.weights_ = [weights for weights, _ in layers]
         self.biases_ = [biases for _, biases in layers]
-        self._keep_choice(cost, chosen, costs, ShiftCost.at(training, trained.decision))
+        self._keep_choice(cost, chosen, costs, ShiftCost.at(rows, trained.decision))
         return self
 
 

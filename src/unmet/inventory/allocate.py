@@ -38,7 +38,7 @@ from unmet.censoring import LatentBand
 from unmet.costs import Cost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import DecisionModel
-from unmet.estimators.lots import read_room
+from unmet.estimators.lots import Room, read_room
 
 _ROUNDING = 1e-12  # relative, of sums that must not exceed a budget
 
@@ -250,7 +250,7 @@ def allocate(
     if room.step is None:
         decision, free, price, gap = found.mixture(), found.free, found.price, found.gap
     else:
-        lots = _Lots(known, shared, room.step, room.first, room.last, below, above)
+        lots = _Lots(known, shared, room, below, above)
         decision, free, price, gap = lots.decide(level, top, found.price)
     binds = shared.used(free) > shared.budget
     paid, unpaid = (known.expected_cost(each, below, above) for each in (decision, free))
@@ -550,15 +550,10 @@ class _Lots:
     """The same problem counted in lots above the lower bounds; budgets less what these use."""
 
     def __init__(
-        self,
-        truth: _Truth,
-        shared: _Shared,
-        step: Array,
-        first: Array,
-        last: Array,
-        below: Array,
-        above: Array,
+        self, truth: _Truth, shared: _Shared, room: Room, below: Array, above: Array
     ) -> None:
+        assert room.step is not None
+        step, first, last = room.step, room.first, room.last
         self.truth, self.step, self.first = truth, step, first
         self.below, self.above = below, above
         use, group = shared.use * step, shared.group

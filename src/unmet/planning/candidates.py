@@ -22,7 +22,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,9 +161,7 @@ class TrainingSet:
             features, level = self.history.rows(series, day, self._gaps(day, generator))
             source = panel.observed if draws is None else draws[view]
             parts.append((features, level, source[series, day] / level))
-        self.features = np.concatenate([each[0] for each in parts])
-        self.level = np.concatenate([each[1] for each in parts])
-        self.value = np.concatenate([each[2] for each in parts])
+        self.features, self.level, self.value = map(np.concatenate, zip(*parts, strict=True))
         self.weight = self.level * self.level.size / max(float(self.level.sum()), 1e-300)
         self.series, self.day = np.tile(series, n_views), np.tile(day, n_views)
         self.n_rows = int(self.value.size)
@@ -257,9 +255,8 @@ class TrainingSet:
         """Give what is needed to ask about other series: nothing of a single series or row."""
         found = copy(self)
         found._pooled = self._as_sold_pooled, self.history.pooled()
-        for name in ("panel", "history", "demand", "draws", "features", "level", "value"):
-            setattr(found, name, None)
-        for name in ("weight", "series", "day", "sold_share"):
+        of_rows = ("features", "level", "value", "weight", "series", "day")
+        for name in ("panel", "history", "demand", "draws", "sold_share", *of_rows):
             setattr(found, name, None)
         return found
 
@@ -359,6 +356,10 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(found ^ (found >> np.uint64(31)))
 
 
+Asked: TypeAlias = tuple[Single, Array]
+"""Features of rows, and the levels that their shares are of."""
+
+
 class PanelModel(BaseEstimator):
     """One member: learns from `TrainingSet` what to expect of any rows.
 
@@ -391,12 +392,7 @@ class PanelModel(BaseEstimator):
         return self
 
     def expected(
-        self,
-        history: History,
-        series: Places,
-        day: Places,
-        gap: Places,
-        rows: tuple[Single, Array] | None = None,
+        self, history: History, series: Places, day: Places, gap: Places, rows: Asked | None = None
     ) -> Array:
         """Give expected demand in units; `rows` are those of the history, where they are known."""
         if self.name == "smoothing":

@@ -427,14 +427,9 @@ def read_rows(
         notes.append(f"{count} no number in {observed!r} and {were} left out.")
         table = table.filter(column.is_not_null())
     seen = finite(table, observed, "observed")
-    for name, field in (
-        (underage, "underage_column"),
-        (overage, "overage_column"),
-        (stock, "stock_column"),
-        (weight, "weight_column"),
-        (flag, "the column of flags"),
-        (date, "date"),
-    ):
+    fields = ("underage_column", "overage_column", "stock_column", "weight_column")
+    named = zip((underage, overage, stock, weight), fields, strict=True)
+    for name, field in (*named, (flag, "the column of flags"), (date, "date")):
         require_columns(table, [name], field)
     require_columns(table, series, "series")
     available = None if stock is None else numbers(table, stock, "stock_column")

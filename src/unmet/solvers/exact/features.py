@@ -26,6 +26,7 @@ from unmet.solvers.problem import Hinges
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Keep: TypeAlias = Literal["none", "constant", "all"]
 
 _DEPENDENT = 1e-11  # share of its spread below which a column counts as explained by others
 
@@ -56,12 +57,7 @@ class Standardisation:
 
     @classmethod
     def of(
-        cls,
-        features: Array,
-        intercept: bool,
-        *,
-        rotate: bool = True,
-        keep: Literal["none", "constant", "all"] = "none",
+        cls, features: Array, intercept: bool, *, rotate: bool = True, keep: Keep = "none"
     ) -> tuple[Standardisation, Array]:
         """Standardise rows: coordinates and design matrix.
 
