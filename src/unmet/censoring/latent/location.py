@@ -258,9 +258,26 @@ def _grown(sample: Rows, seed: int, censored: Mask | None) -> Location | None:
         return None
     location = Location([level], [held_out], share)
     if censored is not None and censored.any():
-        told = features, observed, weight, folds, held_out, censored, seed
-        truth, of_truth = _of_truth(*told, level.count)
-        location = Location([level, truth], [held_out, of_truth], share)
+        # Trees that follow the truth: censored regression with normal noise, by Newton's steps. The
+        # log-likelihood of a censored row is log S(u), u = (s − location) / scale, with slope
+        # λ/scale in the location and curvature −λ(λ − u)/scale², λ the hazard. So each step fits a
+        # working response with these weights, a seen row being its own response with weight one;
+        # the first steps by at most as many trees as follow the observations.
+        at, scale = held_out, float(np.sqrt(np.average((observed - held_out) ** 2, weights=weight)))
+        for most in (level.count, level.count, _MAX_TREES):
+            u = (observed - at) / scale
+            hazard = ratio(NORMAL.density(u)[0], NORMAL.log_survival(u))
+            curvature = np.clip(hazard * (hazard - u), 0.02, 1.0)
+            response = np.where(censored, at + scale * hazard / curvature, observed)
+            counts = weight * np.where(censored, curvature, 1.0)
+            counts = counts / counts.mean()
+            truth, at, _ = grow(features, response, counts, folds, seed, most=most)
+            u = (observed - at) / scale
+            # of a normal truth beyond u the mean square is 1 + uλ: expectation-maximisation
+            hazard = ratio(NORMAL.density(u)[0], NORMAL.log_survival(u))
+            square = np.where(censored, 1.0 + u * hazard, u * u)
+            scale *= float(np.sqrt(np.average(square, weights=weight)))
+        location = Location([level, truth], [held_out, at], share)
     away = np.abs(observed - held_out)
     spread, far, _ = grow(features, away, weight, folds, seed, most=60, plane=False)
     if spread.trees is not None:
@@ -268,40 +285,6 @@ def _grown(sample: Rows, seed: int, censored: Mask | None) -> Location | None:
         logs = np.log(np.maximum(far, location.least))
         location.held_out = np.column_stack([location.held_out, logs])
     return location
-
-
-def _of_truth(
-    features: Array,
-    observed: Array,
-    weight: Array,
-    folds: Folds,
-    location: Array,
-    censored: Mask,
-    seed: int,
-    count: int,
-) -> tuple[Grown, Array]:
-    """Trees that follow the truth: censored regression with normal noise, by Newton's steps.
-
-    The log-likelihood of a censored row is log S(u), u = (s − location) / scale, with slope λ/scale
-    in the location and curvature −λ(λ − u)/scale², λ the hazard. So each step fits a working
-    response with these weights, a seen row being its own response with weight one; the first steps
-    by at most as many trees as follow the observations (`count`).
-    """
-    scale = float(np.sqrt(np.average((observed - location) ** 2, weights=weight)))
-    for most in (count, count, _MAX_TREES):
-        u = (observed - location) / scale
-        hazard = ratio(NORMAL.density(u)[0], NORMAL.log_survival(u))
-        curvature = np.clip(hazard * (hazard - u), 0.02, 1.0)
-        response = np.where(censored, location + scale * hazard / curvature, observed)
-        counts = weight * np.where(censored, curvature, 1.0)
-        counts = counts / counts.mean()
-        grown, location, _ = grow(features, response, counts, folds, seed, most=most)
-        u = (observed - location) / scale
-        # of a normal truth beyond u the mean square is 1 + uλ: a step of expectation-maximisation
-        hazard = ratio(NORMAL.density(u)[0], NORMAL.log_survival(u))
-        square = np.where(censored, 1.0 + u * hazard, u * u)
-        scale *= float(np.sqrt(np.average(square, weights=weight)))
-    return grown, location
 
 
 def _given(sample: Rows, regressor: Any, seed: int) -> Location:
