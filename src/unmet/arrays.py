@@ -175,6 +175,23 @@ def read_entries(name: str, value: Any, n_rows: int | None = None) -> NDArray[An
     return column
 
 
+def golden_section(
+    cost: Callable[[Array], Array], low: Array, high: Array, steps: int
+) -> tuple[Array, Array, Array]:
+    """Narrow brackets around their least costs: the ends, and the better of two points inside."""
+    ratio = 0.5 * (np.sqrt(5.0) - 1.0)
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = cost(left), cost(right)
+    for _ in range(steps):
+        lower = at_left <= at_right
+        low, high = np.where(lower, low, left), np.where(lower, right, high)
+        new = np.where(lower, high - ratio * (high - low), low + ratio * (high - low))
+        at_new = cost(new)
+        left, right = np.where(lower, new, right), np.where(lower, left, new)
+        at_left, at_right = np.where(lower, at_new, at_right), np.where(lower, at_left, at_new)
+    return low, high, np.where(at_left <= at_right, left, right)
+
+
 def taken(record: object, index: Any, *names: str) -> dict[str, Any]:
     """Take rows of fields that have an entry per row, or are None."""
     values = {name: getattr(record, name) for name in names}

@@ -181,18 +181,8 @@ class LatentBand(BandRule):
         if self._blend is None:
             # On real sets 0, .5 and 1 close the same share of the gap, but for 3 points.
             self._blend = 0.0 if looks_for_bends("auto", estimator) else 0.5
-        self.model_ = fit_censoring(
-            rows,
-            sellout_rate=self.sellout_rate,
-            order_rule=self.order_rule,
-            families=self.families,
-            orders=self.orders,
-            location=self.location,
-            estimator=estimator,
-            when_unidentified=self.when_unidentified,
-            max_rows=self.max_rows,
-            random_state=self.random_state,
-        )
+        how = {name: each for name, each in self.get_params(deep=False).items() if name != "blend"}
+        self.model_ = fit_censoring(rows, estimator=estimator, **how)
         self._verdicts: dict[str, Any] = {}
         return self.diagnosis_
 

@@ -171,15 +171,8 @@ class ArrayBlocks(BlockSource):
     ) -> None:
         self.features = _read_features(features)
         self.n_rows, self.n_features = self.features.shape
-        columns = given(
-            observation=observed,
-            weight=weight,
-            low=low,
-            high=high,
-            underage=underage,
-            overage=overage,
-            censored=censored,
-        )
+        costs, ends = {"underage": underage, "overage": overage}, {"low": low, "high": high}
+        columns = given(observation=observed, weight=weight, **ends, **costs, censored=censored)
         self.columns = {name: self._read_column(name, each) for name, each in columns.items()}
         self.names = read_names(names, self.n_features)
         self.block_rows = WholeNumber(1)("block_rows", block_rows)
