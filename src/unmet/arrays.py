@@ -25,6 +25,8 @@ from unmet.validation import is_missing
 
 Array: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = float | Array
+Places: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
 Features: TypeAlias = Array | sparse.csr_array
 Index: TypeAlias = int | slice | NDArray[np.integer[Any]] | NDArray[np.bool_]
 

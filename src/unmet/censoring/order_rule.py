@@ -46,13 +46,11 @@ from scipy.stats import binom, poisson
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from unmet.arrays import Array, Numbers, read_array, read_entries, refuse
+from unmet.arrays import Array, Mask, Numbers, Places, read_array, read_entries, refuse
 from unmet.errors import InvalidInput
 from unmet.rows import read_column, read_weights
 from unmet.validation import Number, OneOf, WholeNumber, is_missing, read_parameters, refusal
 
-Places: TypeAlias = NDArray[np.intp]
-Mask: TypeAlias = NDArray[np.bool_]
 Direction: TypeAlias = Literal["up", "nearest", "down", "none"]
 
 #: Packs that goods come in; a lot is one of them times a power of ten.

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Places
 from unmet.censoring.model import CensoringModel
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
 from unmet.evaluation.censored import CensoredCost, censored_cost
-from unmet.evaluation.splits import Index, RollingOrigin
+from unmet.evaluation.splits import RollingOrigin
 from unmet.rows import Rows
 
 
@@ -65,7 +65,7 @@ class ModelChoice:
 
 def hold_out(
     time: Any, n_rows: int, n_splits: int, horizon: int | None = None, seed: int = 0
-) -> list[tuple[Index, Index]]:
+) -> list[tuple[Places, Places]]:
     """Rows to learn from, and rows held out, in blocks.
 
     Parameters

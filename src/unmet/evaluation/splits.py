@@ -9,15 +9,15 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Places
 from unmet.errors import InvalidInput
 from unmet.validation import Maybe, WholeNumber, is_missing, read_parameters
 
 # --- Reading the time of each row: only its order matters here.
 
 
-def read_times(time: Any, n_rows: int) -> tuple[NDArray[np.intp], int]:
+def read_times(time: Any, n_rows: int) -> tuple[Places, int]:
     """Place of each row's time among the distinct times in order, and how many those are.
 
     Times are numbers, dates, or ISO text, months such as "2024-05" among it: other text would have
@@ -60,8 +60,6 @@ def read_times(time: Any, n_rows: int) -> tuple[NDArray[np.intp], int]:
 
 
 # --- Which rows to learn from, and which to evaluate on.
-
-Index = NDArray[np.intp]
 
 
 _BLOCKS = {
@@ -126,7 +124,7 @@ class RollingOrigin:
         X: Any,
         y: Any = None,  # noqa: ARG002
         groups: Any = None,
-    ) -> Iterator[tuple[Index, Index]]:
+    ) -> Iterator[tuple[Places, Places]]:
         """Give row numbers to learn from and row numbers held out, oldest block first.
 
         Parameters

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Array, golden_section
+from unmet.arrays import Array, Places, golden_section
 from unmet.errors import InvalidInput
-from unmet.inventory.orders import Part, Places, alike, read_paths
+from unmet.inventory.orders import Part, alike, read_paths
 from unmet.inventory.rules import Shelves, SupplyRules
 
 _SEARCH = 10  # steps: the bracket shrinks to 0.8% of itself

@@ -34,15 +34,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from unmet.arrays import Array, expand, positive
+from unmet.arrays import Array, Places, expand, positive
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.inventory.allocate import allocate
 from unmet.inventory.rules import Shelves, StockState, SupplyRules
-
-Places = NDArray[np.intp]
 
 MAX_REVIEWS = 12
 """Reviews that an order with a fixed cost may cover."""
@@ -82,7 +80,7 @@ class Projection:
     short: Array
     cost: Array
 
-    def runs_empty(self) -> NDArray[np.intp]:
+    def runs_empty(self) -> Places:
         """First period in which demand is more likely than not to be unmet; −1: in none."""
         likely = self.empty >= 0.5
         return np.where(likely.any(axis=1), likely.argmax(axis=1), -1)
@@ -109,7 +107,7 @@ class Replenishment:
     """
 
     order: Array
-    reviews: NDArray[np.intp]
+    reviews: Places
     _given: tuple[Array, SupplyRules, StockState] | Projection = field(repr=False)
 
     @cached_property
@@ -314,7 +312,7 @@ class Part:
         self.paths, self.rules = paths, rules
         self.lead, self.review, self.life = lead, review, life
         self.n_series = paths.shape[0]
-        self.leads: NDArray[np.intp] | None = None  # of each path, where they vary
+        self.leads: Places | None = None  # of each path, where they vary
         if rules.varies:
             self.leads = rules.leads(self.n_series, paths.shape[1])
 
@@ -325,7 +323,7 @@ class Part:
         places = np.minimum(self.leads[..., None] + np.arange(count), values.shape[2] - 1)
         return np.take_along_axis(values, places, axis=2)
 
-    def decide(self, on_hand: Array, arrivals: Array) -> tuple[_Distribution, NDArray[np.intp]]:
+    def decide(self, on_hand: Array, arrivals: Array) -> tuple[_Distribution, Places]:
         """Give the newsvendor problem of each series, and for how many reviews it is."""
         fixed = self.rules.rows("fixed", self.n_series)
         most = self.most_reviews
@@ -426,7 +424,7 @@ class Part:
             shares = np.take_along_axis(shares, order, axis=1)
         return _Distribution(values, shares, under, over)
 
-    def _chosen(self, missing: Array, reviews: NDArray[np.intp]) -> _Distribution:
+    def _chosen(self, missing: Array, reviews: Places) -> _Distribution:
         """Give for each series the distribution of the reviews it asks for, padded to one width."""
         kinds = []
         for count in np.unique(reviews):
@@ -447,7 +445,7 @@ class Part:
         rules = self.rules.take(rows, self.n_series)
         return Part(self.paths[rows], rules, self.lead, self.review, self.life)
 
-    def cycles(self, fixed: Array, most: int) -> tuple[Array, NDArray[np.intp]]:
+    def cycles(self, fixed: Array, most: int) -> tuple[Array, Places]:
         """Find how many reviews an order should last, and what a period then costs on average.
 
         Every cycle begins with empty shelves; the shortest mean cost of a period wins, as Silver

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from unmet.arrays import Array, Features
+from unmet.arrays import Array, Features, Mask
 from unmet.censoring.latent.families import NORMAL, ratio
 from unmet.censoring.latent.likelihood import Problem, ScaleName, maximise, row_likelihood
 from unmet.censoring.latent.observed import Observed
@@ -26,7 +26,6 @@ from unmet.validation import one_thread, refusal
 
 Folds: TypeAlias = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 """Rows to learn from, and rows held out; every row is held out once."""
-Mask: TypeAlias = NDArray[np.bool_]
 
 MAX_COLUMNS = 256
 """With more columns the location is that of a ridge regression: p × p matrices would take over."""

@@ -41,9 +41,9 @@ from math import erfc, hypot, log, sqrt
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from unmet.arrays import Array, Places
 from unmet.costs.hinge import Kinks
 from unmet.solvers.blocks.source import BlockSource, RowBlock, dense
 from unmet.solvers.exact.direct import StandardProblem, add_lasso, exact_zeros, flat_hinges
@@ -51,8 +51,6 @@ from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.interior_point import InteriorPoint, Operator, follow_central_path
 from unmet.solvers.problem import Hinges, Solution
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Found = TypeVar("Found")
 Price = Callable[[RowBlock, float], Kinks]
 """From rows with weight, and a factor of their weights, to the kinks of their costs."""
@@ -83,7 +81,7 @@ class KinkBlock:
     def __len__(self) -> int:
         return len(self.kinks.position[0])
 
-    def take(self, rows: Index) -> KinkBlock:
+    def take(self, rows: Places) -> KinkBlock:
         """Copy the given rows; slopes that all rows share stay one number."""
         kinks = Kinks(*(_columns(each, rows) for each in self.kinks))
         return KinkBlock(self.features.take(rows, axis=0), kinks)
@@ -111,7 +109,7 @@ class KinkBlock:
         yield task(self.chunks())
 
 
-def _columns(values: Array, rows: Index) -> Array:
+def _columns(values: Array, rows: Places) -> Array:
     """Take columns of an array; a view when all columns are one and the same."""
     return values[:, : len(rows)] if values.strides[1] == 0 else values[:, rows]
 
@@ -157,7 +155,7 @@ def join_blocks(parts: Sequence[KinkBlock], n_features: int) -> KinkBlock:
     return KinkBlock(features, Kinks(position, *shared))
 
 
-def spread_sample(n_rows: int, size: int, generator: np.random.Generator) -> Index:
+def spread_sample(n_rows: int, size: int, generator: np.random.Generator) -> Places:
     """Sorted row numbers without repeats, one at random from each of ``size`` equal stretches."""
     stretch = n_rows / size
     rows = (np.arange(size) * stretch).astype(np.intp)
@@ -207,7 +205,7 @@ class Leverage:
         elif np.quantile(exact / np.maximum(rough, 1e-300), 0.995) <= 1.6:
             self.root = proxy
 
-    def __call__(self, features: Array, rows: Index | None = None) -> float | Array:
+    def __call__(self, features: Array, rows: Places | None = None) -> float | Array:
         """Return one number for all rows or one per row, about 1; infinite where unknown."""
         if self.root is None:
             return 1.0
@@ -231,12 +229,12 @@ class Leverage:
 Earlier: TypeAlias = tuple[Rule, float, Sequence[Array]]
 """The sorting before: its rule, the width outside which its sides are final, and for rows in memory
 the decisions of then, chunk by chunk."""
-OpenKinks: TypeAlias = list[tuple[Array, Index, Hinges]]
+OpenKinks: TypeAlias = list[tuple[Array, Places, Hinges]]
 """Near kinks, part by part: features, the rows of these that are open, and their hinges. Features
 are copied only when they are gathered, so that a random share costs no more."""
 
 
-def _open_kinks(block: KinkBlock, kink: int, rows: Index) -> tuple[Array, Index, Hinges]:
+def _open_kinks(block: KinkBlock, kink: int, rows: Places) -> tuple[Array, Places, Hinges]:
     """One kink of some rows, those left out where it costs nothing on either side."""
     below, above = (_columns(s, rows) for s in (block.kinks.below, block.kinks.above))
     idle = below[kink] + above[kink] <= 0
@@ -373,7 +371,7 @@ class Sort:
         return found
 
     def _flips(
-        self, block: KinkBlock, kink: int, wrong: Index, before: Array, residual: Array
+        self, block: KinkBlock, kink: int, wrong: Places, before: Array, residual: Array
     ) -> float:
         """Cost of kinks that have changed side, if they were fixed: outside the earlier width."""
         assert self.earlier is not None

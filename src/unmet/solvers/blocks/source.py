@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unmet.arrays import Array, Places
 from unmet.errors import InvalidInput
 from unmet.rows import SIZES
 from unmet.validation import WholeNumber
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Result = TypeVar("Result")
 
 SAMPLE_ENTRIES = 40_000_000
@@ -65,7 +64,7 @@ class RowBlock:
     def __len__(self) -> int:
         return int(self.features.shape[0])
 
-    def take(self, index: Index | slice) -> RowBlock:
+    def take(self, index: Places | slice) -> RowBlock:
         """Keep some rows."""
         kept: dict[str, Any] = {name: value[index] for name, value in self._columns().items()}
         return replace(self, features=self.features[index], **kept)

@@ -31,9 +31,9 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from unmet.arrays import Array
 from unmet.errors import SolverFailure, Unsupported
 from unmet.solvers.blocks.screening import KinkBlock, Price, Screening, pays, run_evaluated
 from unmet.solvers.blocks.source import BlockSample, BlockSource, read_sample
@@ -63,8 +63,6 @@ from unmet.solvers.exact.sparse import (
     standardise_sparse,
 )
 from unmet.solvers.problem import HingeProblem, Hinges, Solution
-
-Array = NDArray[np.float64]
 
 
 def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Mask
 from unmet.rows import Rows
 from unmet.solvers.exact.features import groups_of
 from unmet.solvers.losses import Floats, Index, Loss, ScalingName, Scratch
@@ -23,7 +22,6 @@ from unmet.solvers.neural.networks import ActivationName, Networks
 NetworkSolver = Literal["lbfgs", "adam"]
 DtypeName = Literal["float32", "float64"]
 ScheduleName = Literal["cosine", "constant"]
-Mask: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from joblib import Parallel, delayed
 
-from unmet.arrays import Array, Features
+from unmet.arrays import Array, Features, Mask
 from unmet.costs import HingeCost
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.rows import Rows
@@ -26,7 +26,6 @@ from unmet.solvers.neural.optimisers import (
     LOOK_INTERVAL,
     STAGES,
     DistinctRows,
-    Mask,
     MiniBatches,
     NetworkOptions,
     block_rows,
