@@ -177,6 +177,11 @@ def read_entries(name: str, value: Any, n_rows: int | None = None) -> NDArray[An
     return column
 
 
+def slices(count: int, size: int) -> list[slice]:
+    """Parts of so many rows that follow each other, each of this size at most."""
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+
 def golden_section(
     cost: Callable[[Array], Array], low: Array, high: Array, steps: int
 ) -> tuple[Array, Array, Array]:

@@ -27,6 +27,7 @@ from unmet.arrays import (
     non_negative,
     positive,
     read_flags,
+    slices,
 )
 from unmet.censoring.latent.band import LatentBand
 from unmet.costs.replacement import AgeReplacement, JumpCost, Walk
@@ -521,8 +522,7 @@ def latent_ages(
     if together and isinstance(used, AgeReplacement) and used.rate is None:
         used = used.at_rate(fleet_rate(rule, features, used))
     ages = np.empty(features.shape[0])
-    for start in range(0, ages.size, _ROWS):
-        index = np.arange(start, min(start + _ROWS, ages.size))
+    for index in slices(ages.size, _ROWS):
         ages[index] = best_ages(used.take(index), _quantiles(rule, features[index])).age
     return ages
 

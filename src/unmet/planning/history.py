@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.arrays import Array
+from unmet.arrays import Array, slices
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.tables.panel import Panel, Places
 
@@ -602,9 +602,8 @@ def _rolling_quantiles(values: Single, window: int) -> Single:
     n_series, n_days = values.shape
     found = np.full((len(QUANTILES), n_series, n_days + 1), np.nan, dtype=np.float32)
     size = max((1 << 22) // max(window * n_days, 1), 1)  # entries that are sorted at once
-    for start in range(0, n_series, size):
-        part = slice(start, min(start + size, n_series))
-        padded = np.full((part.stop - start, n_days + window - 1), np.nan, dtype=np.float32)
+    for part in slices(n_series, size):
+        padded = np.full((part.stop - part.start, n_days + window - 1), np.nan, dtype=np.float32)
         padded[:, window - 1 :] = values[part]
         views = np.lib.stride_tricks.sliding_window_view(padded, window, axis=1)
         ordered = np.sort(views, axis=2)  # NaN come last

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmet.arrays import Array
+from unmet.arrays import Array, slices
 from unmet.tables.hours import HOURS
 from unmet.tables.panel import Places
 
@@ -54,7 +54,7 @@ def blocks_of_series(shape: tuple[int, int], most_hours: int = 2_000_000) -> lis
     """Cut series × days into parts to work on at a time, of no more than so many hours each."""
     n_series, n_days = shape
     size = max(most_hours // (n_days * HOURS), 1)
-    return [slice(start, min(start + size, n_series)) for start in range(0, n_series, size)]
+    return slices(n_series, size)
 
 
 def flat_shape(opened: NDArray[np.bool_], kind: Places) -> DayShape:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
+from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers, slices
 from unmet.censoring.latent.diagnose import diagnose
 from unmet.censoring.latent.fit import arithmetic, fit_censoring
 from unmet.censoring.latent.location import looks_for_bends
@@ -96,7 +96,6 @@ class LatentBand(BandRule):
     diagnosis_ : Diagnosis
     model_ : CensoringModel
         What the truth of any row may have been.
-    share_censored_ : float
     order_rule_ : OrderRuleDetection or None
         Fitted, if times were given.
 
@@ -165,11 +164,6 @@ class LatentBand(BandRule):
         self.model_.diagnosis_ = found
 
     @property
-    def share_censored_(self) -> float:
-        """Share of rows whose truth lies above the observation."""
-        return self.model_.chosen.share
-
-    @property
     def order_rule_(self) -> OrderRuleDetection | None:
         """The order-rule detection, if times were given."""
         found: OrderRuleDetection | None = self.model_.order_rule
@@ -214,11 +208,10 @@ class LatentBand(BandRule):
 
     def _regrets(
         self, features: Features, cost: Cost, *, anchored: bool
-    ) -> Iterator[tuple[NDArray[np.intp], RowRegrets]]:
+    ) -> Iterator[tuple[slice, RowRegrets]]:
         """Go through the rows, some at a time: what decisions lose under all that counts."""
-        left, n_rows = self._left(cost), features.shape[0]
-        for start in range(0, n_rows, ROWS_AT_A_TIME):
-            index = np.arange(start, min(start + ROWS_AT_A_TIME, n_rows))
+        left = self._left(cost)
+        for index in slices(features.shape[0], ROWS_AT_A_TIME):
             part = features[index], cost.take(index)
             yield index, RowRegrets(self.model_, left, *part, anchored=anchored)
 

@@ -43,7 +43,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from unmet.arrays import Array, Places
+from unmet.arrays import Array, Places, slices
 from unmet.costs.hinge import Kinks
 from unmet.solvers.blocks.source import BlockSource, RowBlock, dense
 from unmet.solvers.exact.direct import StandardProblem, add_lasso, exact_zeros, flat_hinges
@@ -99,8 +99,7 @@ class KinkBlock:
         Several sweeps over a chunk should find it in the cache.
         """
         size = max(512, 125_000 // max(self.features.shape[1], 1))
-        for first in range(0, len(self), size):
-            part = slice(first, first + size)
+        for part in slices(len(self), size):
             kinks = Kinks(*(each[:, part] for each in self.kinks))
             yield KinkBlock(dense(self.features[part]), kinks)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmet.arrays import Array, Features
+from unmet.arrays import Array, Features, slices
 from unmet.solvers.losses import Floats, ScalingName, Scratch, Units
 
 ROWS_AT_A_TIME = 1 << 13
@@ -370,8 +370,7 @@ class Network:
         parameters = self.parameters[np.newaxis].astype(np.float64)
         networks = Networks(self.layout, self.activation)
         decisions = np.empty(features.shape[0])
-        for start in range(0, decisions.size, ROWS_AT_A_TIME):
-            part = slice(start, start + ROWS_AT_A_TIME)
+        for part in slices(decisions.size, ROWS_AT_A_TIME):
             inputs = self.features.dense(features[part], parameters.dtype).T
             decisions[part] = networks.decide(parameters, np.ascontiguousarray(inputs))[0]
         return self.target.decisions(decisions)

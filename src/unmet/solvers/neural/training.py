@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from joblib import Parallel, delayed
 
-from unmet.arrays import Array, Features, Mask
+from unmet.arrays import Array, Features, Mask, slices
 from unmet.costs import HingeCost
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.rows import Rows
@@ -225,13 +225,12 @@ class _Inputs:
         if self.distinct is not None:
             return networks.decide(parameters, self.distinct.inputs)[:, self.distinct.place]
         decisions = np.empty((len(parameters), self.n_rows), dtype=parameters.dtype)
-        for start in range(0, self.n_rows, ROWS_AT_A_TIME):
-            rows = np.arange(start, min(start + ROWS_AT_A_TIME, self.n_rows))
+        for rows in slices(self.n_rows, ROWS_AT_A_TIME):
             inputs = np.ascontiguousarray(self.gather(rows).T)
             decisions[:, rows] = networks.decide(parameters, inputs)
         return decisions
 
-    def gather(self, rows: Index) -> Floats:
+    def gather(self, rows: Index | slice) -> Floats:
         """Scaled features of some rows."""
         if self._dense is not None:
             return self._dense[rows]
