@@ -25,6 +25,8 @@ from unmet.validation import is_missing
 
 Array: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = float | Array
+Places: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
 Features: TypeAlias = Array | sparse.csr_array
 Index: TypeAlias = int | slice | NDArray[np.integer[Any]] | NDArray[np.bool_]
 
@@ -41,7 +43,11 @@ def read_array(name: str, value: ArrayLike, *, endless: bool = False) -> Array:
     if array.ndim > 1:
         raise _not_numbers(name, f"shape {array.shape}")
     if array.dtype.kind not in "iuf":
-        array = _read_objects(name, array)
+        # read Python numbers such as fractions; text is not read as one, nor is a truth value
+        for row, entry in enumerate(array.ravel().tolist()):
+            if isinstance(entry, bool) or not isinstance(entry, Real | Decimal):
+                raise _not_numbers(name, f"{entry!r} in row {row}" if array.ndim else repr(entry))
+        array = array.astype(np.float64)
     array = array.astype(np.float64, copy=False)
     good = ~np.isnan(array) if endless else np.isfinite(array)
     if not good.all():
@@ -139,14 +145,6 @@ def expand(name: str, value: Numbers, n_rows: int) -> Array:
     return np.broadcast_to(array, (n_rows,))
 
 
-def _read_objects(name: str, array: NDArray[Any]) -> Array:
-    """Read Python numbers such as fractions; text is not read as one, nor is a truth value."""
-    for row, entry in enumerate(array.ravel().tolist()):
-        if isinstance(entry, bool) or not isinstance(entry, Real | Decimal):
-            raise _not_numbers(name, f"{entry!r} in row {row}" if array.ndim else repr(entry))
-    return array.astype(np.float64)
-
-
 def _not_numbers(name: str, arrived: str) -> InvalidInput:
     return InvalidInput(f"{name} must be a number or a 1-D array of numbers, got {arrived}.")
 
@@ -177,6 +175,34 @@ def read_entries(name: str, value: Any, n_rows: int | None = None) -> NDArray[An
     if n_rows is not None:
         check_length(name, column.size, n_rows)
     return column
+
+
+def slices(count: int, size: int) -> list[slice]:
+    """Parts of so many rows that follow each other, each of this size at most."""
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+def golden_section(
+    cost: Callable[[Array], Array], low: Array, high: Array, steps: int
+) -> tuple[Array, Array, Array]:
+    """Narrow brackets around their least costs: the ends, and the better of two points inside."""
+    ratio = 0.5 * (np.sqrt(5.0) - 1.0)
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = cost(left), cost(right)
+    for _ in range(steps):
+        lower = at_left <= at_right
+        low, high = np.where(lower, low, left), np.where(lower, right, high)
+        new = np.where(lower, high - ratio * (high - low), low + ratio * (high - low))
+        at_new = cost(new)
+        left, right = np.where(lower, new, right), np.where(lower, left, new)
+        at_left, at_right = np.where(lower, at_new, at_right), np.where(lower, at_left, at_new)
+    return low, high, np.where(at_left <= at_right, left, right)
+
+
+def taken(record: object, index: Any, *names: str) -> dict[str, Any]:
+    """Take rows of fields that have an entry per row, or are None."""
+    values = {name: getattr(record, name) for name in names}
+    return {name: None if each is None else each[index] for name, each in values.items()}
 
 
 def check_length(name: str, count: int, n_rows: int) -> None:
@@ -211,12 +237,7 @@ def _number(name: str, entry: Any) -> float:
 
 
 def read_flags(
-    name: str,
-    value: Any,
-    n_rows: int | None = None,
-    *,
-    missing: bool = True,
-    chances: bool = False,
+    name: str, value: Any, n_rows: int | None = None, *, missing: bool = True, chances: bool = False
 ) -> Array:
     """Read a column of flags: 1 is true, 0 is false, NaN is missing (unless `missing` is False).
 
@@ -552,13 +573,9 @@ class Limits(PerRow):
         """Kind of each row: "exact", "right", "left", "interval" or "nothing"."""
         kinds = np.full(self.n_rows, "interval")
         below, above = np.isneginf(self.lower), np.isposinf(self.upper)
-        for name, rows in (
-            ("exact", self.lower == self.upper),
-            ("right", above & ~below),
-            ("left", below & ~above),
-            ("nothing", below & above),
-        ):
-            kinds[rows] = name
+        kinds[self.lower == self.upper] = "exact"
+        kinds[above & ~below], kinds[below & ~above] = "right", "left"
+        kinds[below & above] = "nothing"
         return kinds
 
     @property

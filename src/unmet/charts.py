@@ -370,9 +370,7 @@ def _together(
     return Chart({how: specs, "datasets": datasets, "config": config()} | more, alt)
 
 
-def bars(
-    rows: Sequence[Mapping[str, Any]], *, x: str = "", x_format: str = ",~f", alt: str = ""
-) -> Chart:
+def bars(rows: Sequence[Mapping[str, Any]], *, x: str = "") -> Chart:
     """Draw level bars from 0.
 
     Parameters
@@ -382,11 +380,10 @@ def bars(
         sequence of values that are marked by diamonds.
     x : str
         Name of the axis.
-    x_format, alt : str
     """
     order = [row["name"] for row in rows]
     wide: dict[str, Any] = {"field": "value", "type": "quantitative", "title": x or None}
-    wide |= {"axis": {"format": x_format, "tickCount": 6}}
+    wide |= {"axis": {"format": ",~f", "tickCount": 6}}
     # names stand above the bars: beside them they would not fit on a phone
     down: dict[str, Any] = {"field": "name", "type": "nominal", "sort": order, "axis": None}
     kept = [{"name": r["name"], "value": r["value"], "ours": bool(r.get("ours"))} for r in rows]
@@ -407,7 +404,7 @@ def bars(
     if dots:
         mark = {"type": "point", "shape": "diamond", "color": ink, "size": 40}
         layers.append({"data": {"name": "dots"}, "mark": mark, "encoding": encoding})
-    return Chart(_framed(layers, 46 * len(rows), rows=kept, dots=dots), alt)
+    return Chart(_framed(layers, 46 * len(rows), rows=kept, dots=dots))
 
 
 def config() -> dict[str, Any]:

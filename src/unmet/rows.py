@@ -133,7 +133,15 @@ class Rows:
         elif censored is not None:
             flags = read_flags("censored", censored, n_rows, chances=True)
         if available is not None and limits is None:
-            flags = _with_stock(flags, observation, available)
+            # fill in what stock says where no flag does
+            finite = np.where(np.isinf(available), 0.0, np.abs(available))
+            slack = STOCK_SLACK * np.fmax(np.abs(observation), finite)
+            with np.errstate(invalid="ignore"):
+                above = observation > available + slack
+                sold_out = np.where(np.isnan(available), np.nan, observation >= available - slack)
+            rule = "stock must not be below the observation"
+            require(~above, rule, stock=available, observation=observation)
+            flags = sold_out if flags is None else np.where(np.isnan(flags), sold_out, flags)
         rows = cls(
             features,
             observation,
@@ -466,18 +474,6 @@ STOCK_SLACK = 1e-12
 """Share of sales and stock by which the two may differ and still be the same: sums of fractions
 differ in the last digits. No more than that: among numbers near 1e9, a hundred-millionth is ten
 units."""
-
-
-def _with_stock(flags: Array | None, observation: Array, stock: Array) -> Array:
-    """Fill in what stock says where no flag does."""
-    finite = np.where(np.isinf(stock), 0.0, np.abs(stock))
-    slack = STOCK_SLACK * np.fmax(np.abs(observation), finite)
-    with np.errstate(invalid="ignore"):
-        above = observation > stock + slack
-        sold_out = np.where(np.isnan(stock), np.nan, observation >= stock - slack)
-    rule = "stock must not be below the observation"
-    require(~above, rule, stock=stock, observation=observation)
-    return sold_out if flags is None else np.where(np.isnan(flags), sold_out, flags)
 
 
 # --- Sizes: what models promise to take.

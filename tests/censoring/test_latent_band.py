@@ -143,7 +143,7 @@ def test_an_imposed_rate_is_met_and_moves_decisions_up(small):
     shifts = []
     for rate in (0.2, 0.5):
         rule = _rule(sellout_rate=rate).fit(Newsvendor(7, 3), features, sales)
-        assert rule.share_censored_ == pytest.approx(rate, abs=0.01)
+        assert rule.diagnosis_.share_censored == pytest.approx(rate, abs=0.01)
         shifts.append(rule.diagnosis_.shift)
     assert shifts[0] < shifts[1]
 
@@ -271,7 +271,7 @@ def test_the_estimator_keeps_its_own_rule_unfitted(small):
     rule = _rule(sellout_rate=0.3)
     model = LinearDecision(Newsvendor(7, 3), band=rule).fit(features, sales)
     assert not hasattr(rule, "model_")
-    assert model.band_rule_.share_censored_ == pytest.approx(0.3, abs=0.01)
+    assert model.band_rule_.diagnosis_.share_censored == pytest.approx(0.3, abs=0.01)
     copy = clone(model)
     assert copy.band.get_params() == rule.get_params()
     copy.set_params(band__sellout_rate=0.1)

@@ -72,7 +72,7 @@ def found(at_mass):
 @pytest.mark.parametrize("level", [0.75, 0.95])
 def test_orders_piled_up_on_a_bent_surface_are_seen_through(at_mass, found, level):
     assert closed(at_mass, found, level) > 0.6
-    assert found.share_censored_ == pytest.approx(at_mass.train.share_censored, abs=0.12)
+    assert found.diagnosis_.share_censored == pytest.approx(at_mass.train.share_censored, abs=0.12)
     assert found.diagnosis_.identified != "no"
 
 

@@ -122,7 +122,7 @@ def test_truths_known_to_the_nearest_ten_are_enough():
     )
     off = rule.quantile(part.features, LEVEL) - part.optimum(LEVEL)
     assert rule.diagnosis_.identified == "yes"
-    assert rule.share_censored_ == 0.0
+    assert rule.diagnosis_.share_censored == 0.0
     assert np.sqrt(np.mean(off**2)) < 0.15 * part.deviation.mean()
 
 

@@ -55,7 +55,7 @@ class Evaluated:
         return HingeProblem(np.ascontiguousarray(X[kept]), kinks, **penalties)
 
 
-def solve_watched(source, price, *, size, **penalties):
+def solve_watched(source, price, *, size, ridge=None, lasso=None, **how):
     """Solve over blocks from a sample of about so many rows."""
     sample = read_sample(source, size=size, in_memory=0)
-    return solve_blocks(source, price, sample, intercept=True, **penalties)
+    return solve_blocks(source, price, sample, True, (ridge, lasso), **how)

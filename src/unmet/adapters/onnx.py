@@ -79,9 +79,24 @@ def to_onnx(
     export = _exporter(model)
     check_is_fitted(model)
     positive, number = Maybe(Number(above=0)), Maybe(Number())
-    lots = positive("step", step), number("lower", lower), number("upper", upper)
+    step, lower, upper = positive("step", step), number("lower", lower), number("upper", upper)
     graph = _Graph(onnx, model.n_features_in_)
-    graph.finish(_carried_out(graph, export(graph, "X", model), model, *lots))
+    decision, room = export(graph, "X", model), read_room(step, lower, upper, 1)
+    if step is not None:  # step by step as `unmet.estimators.lots` does it
+        counted = graph.add("Div", decision, step)
+        size = graph.add("Max", graph.add("Abs", counted), 1.0)
+        slack = graph.add("Mul", size, ROUNDING)
+        whole = graph.add("Floor", graph.add("Add", counted, slack))
+        threshold = float(model._shift_cost.thresholds(np.array([step]))[0])
+        beyond = graph.add("Max", slack, threshold)
+        up = graph.add("Greater", graph.add("Sub", counted, whole), beyond)
+        lots = graph.add("Add", whole, graph.whole_to_double(up))
+        decision = graph.add("Mul", lots, step)
+    for operator, bound in (("Max", room.first[0]), ("Min", room.last[0])):
+        if np.isfinite(bound):
+            decision = graph.add(operator, decision, bound)
+    # no negative zeros
+    graph.finish(decision if step is None else graph.add("Add", decision, 0.0))
     names = getattr(model, "feature_names_in_", None)
     return graph.model(type(model).__name__, None if names is None else list(map(str, names)))
 
@@ -304,33 +319,3 @@ def _read_trees(text: str) -> Iterator[dict[str, Array]]:
             name: np.array(lines.get(name, "").split(), dtype=np.float64)  # 17 digits
             for name in _LINES
         }
-
-
-# --- Lots.
-
-
-def _carried_out(
-    graph: _Graph,
-    decision: str,
-    model: DecisionModel,
-    step: float | None,
-    lower: float | None,
-    upper: float | None,
-) -> str:
-    """Round to lots and keep bounds, step by step as `unmet.estimators.lots` does it."""
-    room = read_room(step, lower, upper, 1)
-    if step is not None:
-        number = graph.add("Div", decision, step)
-        size = graph.add("Max", graph.add("Abs", number), 1.0)
-        slack = graph.add("Mul", size, ROUNDING)
-        whole = graph.add("Floor", graph.add("Add", number, slack))
-        threshold = float(model._shift_cost.thresholds(np.array([step]))[0])
-        beyond = graph.add("Max", slack, threshold)
-        up = graph.add("Greater", graph.add("Sub", number, whole), beyond)
-        lots = graph.add("Add", whole, graph.whole_to_double(up))
-        decision = graph.add("Mul", lots, step)
-    for operator, bound in (("Max", room.first[0]), ("Min", room.last[0])):
-        if np.isfinite(bound):
-            decision = graph.add(operator, decision, bound)
-    # no negative zeros
-    return decision if step is None else graph.add("Add", decision, 0.0)

@@ -82,7 +82,15 @@ def torch_loss(cost: Cost) -> Loss:
         if (bottom > top).any():
             raise InvalidInput("low must be at most high, got a row where it is not.")
         if not isinstance(cost, HingeCost):
-            return _by_numpy(cost, decision, seen, bottom, top)
+            # take value and slope from the cost itself; the slope is what the backward pass is
+            # given
+            chosen, seen, bottom, top = (
+                each.detach().cpu().double().numpy() for each in (decision, seen, bottom, top)
+            )
+            band = SignedBand(bottom, top)
+            paid = decision.new_tensor(cost.loss(chosen, seen, band))
+            slope = decision.new_tensor(cost.subgradient(chosen, seen, band))
+            return (paid + slope * (decision - decision.detach())).mean()
         (down, up), total = cost.tiers.kinks(), torch.zeros_like(decision)
         for distance, growth in up:
             kink = seen + top + column("cost", distance)
@@ -93,16 +101,3 @@ def torch_loss(cost: Cost) -> Loss:
         return total.mean()
 
     return loss
-
-
-def _by_numpy(
-    cost: Cost, decision: Tensor, observation: Tensor, low: Tensor, high: Tensor
-) -> Tensor:
-    """Take value and slope from the cost itself; the slope is what the backward pass is given."""
-    chosen, seen, bottom, top = (
-        each.detach().cpu().double().numpy() for each in (decision, observation, low, high)
-    )
-    band = SignedBand(bottom, top)
-    value = decision.new_tensor(cost.loss(chosen, seen, band))
-    slope = decision.new_tensor(cost.subgradient(chosen, seen, band))
-    return (value + slope * (decision - decision.detach())).mean()

@@ -49,13 +49,11 @@ from scipy.stats import binom, poisson
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from unmet.arrays import Array, Numbers, read_array, read_entries, refuse
+from unmet.arrays import Array, Mask, Numbers, Places, read_array, read_entries, refuse
 from unmet.errors import InvalidInput
 from unmet.rows import read_column, read_weights
 from unmet.validation import Number, OneOf, WholeNumber, is_missing, read_parameters, refusal
 
-Places: TypeAlias = NDArray[np.intp]
-Mask: TypeAlias = NDArray[np.bool_]
 Direction: TypeAlias = Literal["up", "nearest", "down", "none"]
 
 #: Packs that goods come in; a lot is one of them times a power of ten.
@@ -335,13 +333,7 @@ class OrderRuleDetection(BaseEstimator):
     False
     """
 
-    accepted_: bool
-    rule_: DetectedRule | None
     rules_: dict[Any, DetectedRule | None]
-    candidates_: list[DetectedRule]
-    order_: Array
-    censored_: Array
-    n_tests_: int
 
     def __init__(
         self,
@@ -359,11 +351,7 @@ class OrderRuleDetection(BaseEstimator):
         self.random_state = random_state
 
     def fit(
-        self,
-        s: Any,
-        time: Any,
-        series: Any = None,
-        sample_weight: ArrayLike | None = None,
+        self, s: Any, time: Any, series: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Search for the rule.
 
@@ -746,12 +734,7 @@ def _lots_in_use(positive: Array, unit: float) -> list[float]:
 
 
 def best_factors(
-    s: Array,
-    value: Array,
-    group: Places,
-    n_groups: int,
-    rounding: Rounding,
-    price: float,
+    s: Array, value: Array, group: Places, n_groups: int, rounding: Rounding, price: float
 ) -> tuple[Array, Array, int]:
     """Find the factor of each group that puts most rows at the order and fewest above it.
 

@@ -205,11 +205,7 @@ class BandRule(BaseEstimator, ABC):
         return self._band(features, cost)
 
     def _read(
-        self,
-        X: Any,
-        cost: Cost | None,
-        underage: ArrayLike | None,
-        overage: ArrayLike | None,
+        self, X: Any, cost: Cost | None, underage: ArrayLike | None, overage: ArrayLike | None
     ) -> tuple[Features, Cost]:
         """Check rows against those of `fit`, and a cost against the rows."""
         features = self._read_features(X)

@@ -271,8 +271,7 @@ class SquaredError(Cost):
     def _distance(self, decision: ArrayLike, observation: ArrayLike, band: Band | None) -> Array:
         """Signed distance to the band: positive above it, negative below it."""
         rows = self.align(decision, observation, band)
-        distance: Array = rows.decision - np.clip(rows.decision, rows.bottom, rows.top)
-        return distance
+        return np.asarray(rows.decision - np.clip(rows.decision, rows.bottom, rows.top))
 
 
 class Revenue(Cost):

@@ -109,11 +109,7 @@ class Tiers(PerRow):
     above_breaks: tuple[Numbers, ...]
 
     def __init__(
-        self,
-        below: Entries,
-        above: Entries,
-        below_breaks: Entries = (),
-        above_breaks: Entries = (),
+        self, below: Entries, above: Entries, below_breaks: Entries = (), above_breaks: Entries = ()
     ) -> None:
         given = {"below": (below, below_breaks), "above": (above, above_breaks)}
         self._keep(**read_sides(given))

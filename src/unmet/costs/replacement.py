@@ -238,8 +238,6 @@ class PreventiveReplacement(_Replacement):
     array([1.   , 0.607, 0.368, 1.839])
     """
 
-    planned: Numbers
-    failure: Numbers
     form: Form
     discount: Numbers
 
@@ -369,8 +367,6 @@ class AgeReplacement(_Replacement):
     array([ 4., -1.])
     """
 
-    planned: Numbers
-    failure: Numbers
     rate: Numbers | None
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import lru_cache, wraps
+from functools import wraps
 from inspect import signature
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar, cast
@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
 
 from unmet.arrays import Array, Band, Features, PerRow, common_rows
 from unmet.censoring.model import Diagnosis
@@ -24,12 +23,12 @@ from unmet.censoring.rule import BandRule
 from unmet.costs import Cost, Newsvendor
 from unmet.costs.base import A_COST
 from unmet.errors import InvalidInput, Unsupported
-from unmet.estimators.lots import ShiftCost, to_lots
+from unmet.estimators.lots import GroupShiftCost, ShiftCost, to_lots
 from unmet.persistence import save
 from unmet.rows import Rows, read_column, read_features, read_weights
 from unmet.solvers.blocks.dask import map_rows
 from unmet.solvers.blocks.source import BlockSource
-from unmet.validation import refusal
+from unmet.validation import one_thread, refusal
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 ChosenBand: TypeAlias = tuple[Band | None, BandRule | None, Diagnosis | None]
@@ -102,18 +101,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     than they save. The limit belongs to the process: if fits overlap in several Python threads, the
     first one that ends lifts it.
     """
-    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
-    return limit
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    """Find the loaded libraries: milliseconds, more than a small fit, so only once.
-
-    Setting a limit on them then takes 0.02 ms. NumPy's and SciPy's are loaded by now, since the
-    solvers have been imported.
-    """
-    return ThreadpoolController()
+    return one_thread("blas")
 
 
 # --- Rows that are not in memory.
@@ -360,7 +348,11 @@ class DecisionModel(RegressorMixin, BaseEstimator):
         >>> model.decide([[0.3], [2], [3], [4]], step=6, upper=36, minimum=24).tolist()
         [0.0, 24.0, 30.0, 36.0]
         """
-        return to_lots(self.predict(X), self._shift_cost, step, lower, upper, minimum)
+        return to_lots(*self._with_shifts(X), step, lower, upper, minimum)
+
+    def _with_shifts(self, X: Any) -> tuple[Array, ShiftCost | GroupShiftCost]:
+        """Decide for each row, and say what it costs when decisions are off."""
+        return self.predict(X), self._shift_cost
 
     def score(
         self,

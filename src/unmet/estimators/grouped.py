@@ -35,7 +35,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from joblib.parallel import LokyBackend, get_active_backend
 from narwhals.exceptions import DuplicateError
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import Tags
@@ -58,7 +58,7 @@ from unmet.estimators.base import (
 )
 from unmet.estimators.distribution import DistributionDecision, average_cost
 from unmet.estimators.linear import LinearDecision, LinearMethod
-from unmet.estimators.lots import GroupShiftCost, to_lots
+from unmet.estimators.lots import GroupShiftCost
 from unmet.rows import Rows, read_column, read_features
 from unmet.solvers.blocks.dask import fetch
 from unmet.validation import Jobs, Maybe, Seed, WholeNumber, refusal
@@ -162,19 +162,10 @@ class GroupedDecision(DecisionModel):
     [9.0]
     """
 
-    pooled_: DecisionModel
-    shrink_: float
-    weight_: Array
     coef_: Array | None
     intercept_: Array | None
     models_: list[DecisionModel | None]
     _distribution: PanelDistribution | None
-    _alpha: float
-    _group_index: GroupIndex
-    _level: Level
-    _group_shift: GroupShiftCost
-    _rows: NDArray[np.intp]
-    _sentence: NDArray[np.str_]
 
     def __init__(
         self,
@@ -202,7 +193,16 @@ class GroupedDecision(DecisionModel):
         own = _seeded("model", self.model, common)
         rule = read_band(own.get_params(deep=False)["band"])
         if isinstance(own, DistributionDecision):
-            self._check_distribution(rule)
+            # refuse what a distribution of all groups together has no use for
+            if self.pooled is not None or self.min_rows is not None or self.shrink != "auto":
+                raise Unsupported(
+                    "pooled, min_rows and shrink do not fit together with DistributionDecision, "
+                    "because all groups share one distribution."
+                )
+            if not isinstance(rule, LatentBand):
+                raise Unsupported(
+                    f"DistributionDecision in groups needs band LatentBand(), got {rule!r}."
+                )
         shrink: Any = 0.0 if self.shrink is None else self.shrink
         if isinstance(shrink, bool) or not (
             shrink == "auto" or (isinstance(shrink, Real) and float(shrink) >= 0)
@@ -260,32 +260,10 @@ class GroupedDecision(DecisionModel):
         features, group, entries, _ = self._find(X)
         return self._predict(features, group, entries)
 
-    @by_partition
-    def decide(
-        self,
-        X: Any,
-        step: ArrayLike | None = 1,
-        lower: ArrayLike | None = 0,
-        upper: ArrayLike | None = None,
-        *,
-        minimum: ArrayLike | None = None,
-    ) -> Array:
-        """Decide in whole lots; of two lots, take the one that costs less in the row's group.
-
-        Parameters
-        ----------
-        X, step, lower, upper, minimum
-            As in `LinearDecision.decide`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Decisions.
-        """
+    def _with_shifts(self, X: Any) -> tuple[Array, GroupShiftCost]:
+        """Predict, with the cost of each row's group, by which `decide` chooses the lot."""
         features, group, entries, _ = self._find(X)
-        decision = self._predict(features, group, entries)
-        shifts = self._group_shift.among(group)
-        return to_lots(decision, shifts, step, lower, upper, minimum)
+        return self._predict(features, group, entries), self._group_shift.among(group)
 
     def unseen_groups(self, X: Any) -> list[Any]:
         """List the groups of X that `fit` has not seen, each once, in the order of their rows.
@@ -339,7 +317,7 @@ class GroupedDecision(DecisionModel):
         if self._distribution is not None:
             return self._distribution.of(features, group, level).truth(self._alpha)
         columns = _pooled_columns(features, level, _crosses(self.pooled_, self.weight_.size))
-        decision = self.pooled_.predict(columns)
+        decision: Array = self.pooled_.predict(columns)
         weight = np.where(group < 0, 0.0, self.weight_[group])
         own = np.flatnonzero(weight > 0)
         if own.size:
@@ -436,11 +414,23 @@ class GroupedDecision(DecisionModel):
                 count = np.zeros((n_groups, FOLDS))
                 np.add.at(count, (codes[order], folds[order]), 1)
                 group, fold_of = codes[order][some], folds[order][some]
+                # decide for some rows by a pooled model that has not seen them
+                asked = order[some]
+                decision = np.empty(asked.size)
+                whole = Rows(columns, rows.observation, rows.cost, band=rows.band)
+                for fold in np.unique(folds[asked]).tolist():
+                    rest = np.flatnonzero(folds != fold)
+                    seen = whole.take(rest)
+                    fresh: Any = clone(pooled).set_params(cost=seen.cost, band=seen.band)
+                    known_weight = None if sample_weight is None else sample_weight[rest]
+                    fresh.fit(seen.features, seen.observation, sample_weight=known_weight)
+                    held = folds[asked] == fold
+                    decision[held] = fresh.predict(columns[asked[held]])
                 shrink = choose(
                     sorted_rows.take(some),
                     np.concatenate(held_out),
                     sizes[group] - count[group, fold_of],
-                    _pooled_held_out(pooled, columns, rows, sample_weight, folds, order[some]),
+                    decision,
                 )
         parts = _run(_fit_groups, pieces(able), able.size / at_once, self.n_jobs)
         found = [each for part in parts for each in part]
@@ -535,18 +525,6 @@ class GroupedDecision(DecisionModel):
         self._group_shift = GroupShiftCost.of(drawn, starts, own.truth(self._alpha), _FEWEST)
         return self
 
-    def _check_distribution(self, rule: Any) -> None:
-        """Refuse what a distribution of all groups together has no use for."""
-        if self.pooled is not None or self.min_rows is not None or self.shrink != "auto":
-            raise Unsupported(
-                "pooled, min_rows and shrink do not fit together with DistributionDecision, "
-                "because all groups share one distribution."
-            )
-        if not isinstance(rule, LatentBand):
-            raise Unsupported(
-                f"DistributionDecision in groups needs band LatentBand(), got {rule!r}."
-            )
-
 
 def _seeded(name: str, model: Any, seed: int | None) -> DecisionModel:
     """Copy a model, with whole numbers for all its seeds.
@@ -637,28 +615,6 @@ def _hold_out(
                 decision[held] = np.asarray(rows.features[held] @ own[:-1]) + own[-1]
             elif not isinstance(own, str):
                 decision[held] = own.predict(rows.features[held])
-    return decision
-
-
-def _pooled_held_out(
-    model: DecisionModel,
-    columns: Array,
-    rows: Rows,
-    weight: Array | None,
-    folds: Codes,
-    order: NDArray[np.intp],
-) -> Array:
-    """Decide for some rows by a pooled model that has not seen them."""
-    decision = np.empty(order.size)
-    whole = Rows(columns, rows.observation, rows.cost, band=rows.band)
-    for fold in np.unique(folds[order]).tolist():
-        others = np.flatnonzero(folds != fold)
-        seen = whole.take(others)
-        fresh: Any = clone(model).set_params(cost=seen.cost, band=seen.band)
-        kept = None if weight is None else weight[others]
-        fresh.fit(seen.features, seen.observation, sample_weight=kept)
-        held = folds[order] == fold
-        decision[held] = fresh.predict(columns[order[held]])
     return decision
 
 

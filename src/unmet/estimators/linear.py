@@ -281,7 +281,20 @@ class LinearDecision(DecisionModel):
     def _fit(self, X: Any, y: Any, costs: dict[str, Any], known: tuple[Any, ...]) -> Self:
         method = LinearMethod(self)
         if is_dask(X):
-            return self._fit_dask(X, y, costs, known, method)
+            # learn from a Dask frame and Dask Series beside it
+            weight, censored, *others = known
+            for name, value in zip(("stock", "time", "series"), others, strict=True):
+                if value is not None:
+                    raise InvalidInput(
+                        f"{name} must be None where X is a Dask frame, got {type(value).__name__}: "
+                        "say by censored which rows sold out, or read a sample by .compute()."
+                    )
+            numbers = {name: value for name, value in costs.items() if not np.ndim(value)}
+            columns = {name: value for name, value in costs.items() if np.ndim(value)}
+            cost = read_cost(self.cost).with_rows(**numbers)
+            source = DaskBlocks(X, y, weight=weight, censored=censored, **columns)
+            with one_blas_thread():
+                return self._fit_blocks(source, method, cost)
         if isinstance(X, BlockSource):
             names = *costs, "y", "sample_weight", "censored", "stock"
             for name, value in zip(names, (*costs.values(), y, *known), strict=False):
@@ -379,29 +392,6 @@ class LinearDecision(DecisionModel):
         self._check_names(X)
         return np.maximum(features @ self.coef_ + self.intercept_, self.least_)
 
-    def _fit_dask(
-        self,
-        X: Any,
-        y: Any,
-        costs: dict[str, Any],
-        known: tuple[Any, ...],
-        method: LinearMethod,
-    ) -> Self:
-        """Learn from a Dask frame and Dask Series beside it."""
-        weight, censored, *others = known
-        for name, value in zip(("stock", "time", "series"), others, strict=True):
-            if value is not None:
-                raise InvalidInput(
-                    f"{name} must be None where X is a Dask frame, got {type(value).__name__}: "
-                    "say by censored which rows sold out, or read a sample by .compute()."
-                )
-        numbers = {name: value for name, value in costs.items() if not np.ndim(value)}
-        columns = {name: value for name, value in costs.items() if np.ndim(value)}
-        cost = read_cost(self.cost).with_rows(**numbers)
-        source = DaskBlocks(X, y, weight=weight, censored=censored, **columns)
-        with one_blas_thread():
-            return self._fit_blocks(source, method, cost)
-
     def _fit_blocks(self, source: BlockSource, method: LinearMethod, cost: Cost) -> Self:
         """Learn from data in blocks.
 
@@ -455,16 +445,9 @@ class LinearDecision(DecisionModel):
             solution = replace(found_here, passes=float(sample.reads))
         else:
             factor = method.ridge_of(cost, sample.mean, sample.square)
-            ridge, lasso = method.penalties(source.n_features, factor)
-            solution = solve_blocks(
-                source,
-                pricing,
-                sample,
-                intercept=method.fit_intercept,
-                ridge=ridge,
-                lasso=lasso,
-                tolerance=method.tolerance,
-            )
+            penalties = method.penalties(source.n_features, factor)
+            how = method.fit_intercept, penalties, method.tolerance
+            solution = solve_blocks(source, pricing, sample, *how)
         self.n_features_in_ = source.n_features
         self.__dict__.pop("feature_names_in_", None)
         if source.names is not None:
@@ -474,12 +457,7 @@ class LinearDecision(DecisionModel):
         )
 
     def _keep(
-        self,
-        solution: Solution,
-        rows: Rows,
-        cost: Cost,
-        chosen: ChosenBand,
-        costs: dict[str, Any],
+        self, solution: Solution, rows: Rows, cost: Cost, chosen: ChosenBand, costs: dict[str, Any]
     ) -> Self:
         """Set the fitted attributes."""
         self.coef_ = solution.coefficients

@@ -24,10 +24,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unmet.arrays import Array, expand, non_negative, read_numbers, require
+from unmet.arrays import Array, Mask, expand, non_negative, read_numbers, require
 from unmet.rows import Rows
-
-Flags: TypeAlias = NDArray[np.bool_]
 
 ROUNDING = 1e-9  # a decision this close to a lot, in lots, is meant to be that lot
 
@@ -99,7 +97,7 @@ def lot_thresholds(mean: Callable[[Array], Array], step: Array) -> Array:
     def first(more_than: Array) -> Array:
         """Least share from which going up gains more than that, by bisection; 1 if none does."""
 
-        def gains(share: Array) -> Flags:
+        def gains(share: Array) -> Mask:
             return np.asarray(mean(-share * step) - mean((1 - share) * step) > more_than)
 
         low, high = np.zeros(step.size), np.ones(step.size)

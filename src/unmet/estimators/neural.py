@@ -406,12 +406,7 @@ class NeuralDecision(DecisionModel):
         return np.maximum(decision, self.least_)
 
     def _keep(
-        self,
-        trained: Trained,
-        training: Rows,
-        cost: Cost,
-        chosen: ChosenBand,
-        costs: dict[str, Any],
+        self, trained: Trained, rows: Rows, cost: Cost, chosen: ChosenBand, costs: dict[str, Any]
     ) -> Self:
         """Set the fitted attributes."""
         self.network_ = trained.network
@@ -420,15 +415,12 @@ class NeuralDecision(DecisionModel):
         layers = self.network_.layers()
         self.weights_ = [weights for weights, _ in layers]
         self.biases_ = [biases for _, biases in layers]
-        self._keep_choice(cost, chosen, costs, ShiftCost.at(training, trained.decision))
+        self._keep_choice(cost, chosen, costs, ShiftCost.at(rows, trained.decision))
         return self
 
 
 def read_tasks(
-    model: NeuralDecision,
-    rows: Rows,
-    monitored: Rows | None = None,
-    index: Index | None = None,
+    model: NeuralDecision, rows: Rows, monitored: Rows | None = None, index: Index | None = None
 ) -> tuple[NetworkOptions, list[Task]]:
     """Read how to train from parameters that have not been checked; None is the solver's default.
 

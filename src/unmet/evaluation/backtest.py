@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Places
 from unmet.censoring.model import CensoringModel
 from unmet.costs import Cost
 from unmet.errors import InvalidInput
 from unmet.evaluation.censored import CensoredCost, censored_cost
-from unmet.evaluation.splits import Index, RollingOrigin
+from unmet.evaluation.splits import RollingOrigin
 from unmet.rows import Rows
 
 
@@ -65,7 +65,7 @@ class ModelChoice:
 
 def hold_out(
     time: Any, n_rows: int, n_splits: int, horizon: int | None = None, seed: int = 0
-) -> list[tuple[Index, Index]]:
+) -> list[tuple[Places, Places]]:
     """Rows to learn from, and rows held out, in blocks.
 
     Parameters
@@ -95,13 +95,7 @@ def hold_out(
 
 
 def score_decisions(
-    cost: Cost,
-    decisions: Mapping[str, Array],
-    rows: Rows,
-    model: CensoringModel,
-    *,
-    n_draws: int = 8,
-    seed: int = 0,
+    cost: Cost, decisions: Mapping[str, Array], rows: Rows, model: CensoringModel, *, seed: int = 0
 ) -> CensoredCost:
     """Score decisions on rows held out, of which some sold out.
 
@@ -119,13 +113,12 @@ def score_decisions(
         With flags; rows of a series go together in standard errors, if there are ten or more.
     model : CensoringModel
         That has not seen the rows.
-    n_draws, seed : int
+    seed : int
     """
     n_rows, observed = rows.n_rows, rows.observation
     assert rows.censored is not None
-    drawn = model.sample(
-        replace(rows, observation=np.full(n_rows, np.nan), censored=None), n_draws, seed
-    )
+    unseen = replace(rows, observation=np.full(n_rows, np.nan), censored=None)
+    drawn = model.sample(unseen, 8, seed)
     modelled = {
         name: np.mean([cost.cost(decision, each) for each in drawn], axis=0)
         for name, decision in decisions.items()

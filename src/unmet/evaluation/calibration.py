@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unmet.arrays import Array
 from unmet.errors import InvalidInput
 from unmet.evaluation.measures import read_columns, service_level
 from unmet.validation import Number
@@ -117,7 +116,12 @@ def calibration(
         share = service_level(chosen, actual, sample_weight=sample_weight)
         reached.append(share)
         met = (chosen >= actual).astype(np.float64)
-        errors.append(_standard_error(met - share, weight, labels))
+        # of a weighted mean, deviations summed within groups; √(g / (g − 1)) for their number g
+        deviation = met - share
+        sums = np.bincount(labels, weights=weight * deviation)
+        count = np.unique(labels).size
+        spread = math.sqrt(float(np.sum(sums**2))) / float(weight.sum())
+        errors.append(spread * math.sqrt(count / (count - 1)) if count > 1 else math.nan)
     return Calibration(tuple(levels), tuple(reached), tuple(errors), int(actual.size))
 
 
@@ -128,11 +132,3 @@ def _read_groups(groups: ArrayLike | None, n_rows: int) -> NDArray[np.intp]:
     if labels.shape != (n_rows,):
         raise InvalidInput(f"groups must have {n_rows} rows like truth, got shape {labels.shape}.")
     return np.asarray(np.unique(labels, return_inverse=True)[1])
-
-
-def _standard_error(deviation: Array, weight: Array, labels: NDArray[np.intp]) -> float:
-    """Of a weighted mean, deviations summed within groups; √(g / (g − 1)) for their number g."""
-    sums = np.bincount(labels, weights=weight * deviation)
-    count = np.unique(labels).size
-    spread = math.sqrt(float(np.sum(sums**2))) / float(weight.sum())
-    return spread * math.sqrt(count / (count - 1)) if count > 1 else math.nan

@@ -282,10 +282,8 @@ class _Orders:
 
     def above(self, place: Array) -> Array:
         """Probability that an order is above a value."""
-        found: Array = self.survival[np.searchsorted(self.value, place, side="right")]
-        return found
+        return np.asarray(self.survival[np.searchsorted(self.value, place, side="right")])
 
     def at_least(self, place: Array) -> Array:
         """Probability that an order is at least a value."""
-        found: Array = self.survival[np.searchsorted(self.value, place, side="left")]
-        return found
+        return np.asarray(self.survival[np.searchsorted(self.value, place, side="left")])

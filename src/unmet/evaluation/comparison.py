@@ -102,10 +102,7 @@ class Summary:
         return len(self.rows)
 
     def __getitem__(self, name: str) -> Row:
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(name)
+        return {row.name: row for row in self.rows}[name]
 
     def columns(self) -> dict[str, list[str]]:
         """Headed columns of text, ready for any table printer; empty ones left out."""

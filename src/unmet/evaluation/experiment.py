@@ -145,13 +145,7 @@ class Experiment:
     same_at_all_levels: Sequence[str] = ()
 
     def run(
-        self,
-        folder: str | Path | None = None,
-        *,
-        jobs: int = 1,
-        about: Mapping[str, Any] | None = None,
-        resume_by: str | None = None,
-        progress: Step = silent,
+        self, folder: str | Path | None = None, *, jobs: int = 1, progress: Step = silent
     ) -> ExperimentResults:
         """Run what is left to do, and return everything.
 
@@ -162,10 +156,6 @@ class Experiment:
             was stopped goes on; without it everything stays in memory.
         jobs : int
             Processes; results do not depend on their number.
-        about : mapping, optional
-            Settings by name, for `folder`: a run with other settings is refused there.
-        resume_by : str, optional
-            Refuse a folder that holds a run already, and say that this option continues it.
         progress : callable
             Called with the number of finished steps, of all steps, and a word.
         """
@@ -178,12 +168,11 @@ class Experiment:
             "methods": list(self.methods),
             "levels": list(self.levels),
             "seeds": list(self.seeds),
-            **(about or {}),
         }
         path = None if folder is None else Path(folder)
         opened: Any = nullcontext()
         if path is not None:
-            opened = open_run(path, settings, parameter="output", resume_by=resume_by)
+            opened = open_run(path, settings, parameter="output")
         with opened:
             store = _Store(path)
             pairs = [(seed, level) for seed in self.seeds for level in self.levels]

@@ -142,11 +142,7 @@ def cost_saving(cost_of_method: float, cost_of_baseline: float) -> float:
 
 
 def gap_closed(
-    cost_of_method: float,
-    cost_ignoring_censoring: float,
-    floor: float,
-    *,
-    tolerance: float = 1e-9,
+    cost_of_method: float, cost_ignoring_censoring: float, floor: float, *, tolerance: float = 1e-9
 ) -> float:
     """Share of the cost of ignoring censoring that the method wins back.
 

@@ -15,13 +15,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Array, expand, read_numbers
+from unmet.arrays import Array, expand, golden_section, read_numbers
 from unmet.errors import InvalidInput
 from unmet.evaluation.measures import read_columns, weighted_mean
 
 # levels of the reservation price between which revenue is looked at before it is refined
 _LEVELS, _PARTS = (1e-4, 0.01, 0.2, 0.5, 0.8, 0.95, 0.999), np.arange(8) / 8
-_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _STEPS = 26  # of golden sections: what is left of a bracket is 4e-6
 
 
@@ -174,17 +173,5 @@ def most_revenue(
     rows = np.arange(n_rows)
     low = prices[np.maximum(best - 1, 0), rows]
     high = prices[np.minimum(best + 1, len(prices) - 1), rows]
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = revenue(left), revenue(right)
-    for _ in range(_STEPS):
-        down = at_left >= at_right  # the maximum lies below `right`
-        low, high = np.where(down, low, left), np.where(down, right, high)
-        new = np.where(down, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
-        at_new = revenue(new)
-        left, at_left, right, at_right = (
-            np.where(down, new, right),
-            np.where(down, at_new, at_right),
-            np.where(down, left, new),
-            np.where(down, at_left, at_new),
-        )
+    low, high, _ = golden_section(lambda price: -revenue(price), low, high, _STEPS)
     return np.asarray(np.maximum(0.5 * (low + high), paid))

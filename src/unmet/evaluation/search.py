@@ -8,13 +8,12 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from unmet.arrays import Band, common_rows, read_missing
+from unmet.arrays import Band, Places, common_rows, read_missing
 from unmet.censoring import BandRule
 from unmet.censoring.searched import quiet
 from unmet.costs import Cost
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["search"]
 
-Index = NDArray[np.intp]
 Parameters = Mapping[str, Any]
 
 NO_TRUTH = (
@@ -250,7 +248,7 @@ class _Pricing:
             [self._outcome(model, fold, next(fitted)) for fold in self.folds] for model in models
         ]
 
-    def _outcome(self, model: Any, fold: tuple[Index, Index], fitted: Any = None) -> Outcome:
+    def _outcome(self, model: Any, fold: tuple[Places, Places], fitted: Any = None) -> Outcome:
         """Give a cost, or the sentence of our own error; every other error is a bug and raised."""
         train, held_out = fold
         try:
@@ -264,7 +262,7 @@ class _Pricing:
         except UnmetError as error:
             return str(error)
 
-    def _cost(self, model: Any, fitted: Any, rows: Index) -> float:
+    def _cost(self, model: Any, fitted: Any, rows: Places) -> float:
         """Mean cost of a fitted model on rows that it has not seen."""
         if self.call is not None:
             paid = self.call(fitted, _take(self.X, rows), self.y[rows])
@@ -291,7 +289,7 @@ class _Pricing:
         return found[0] if found else None
 
 
-def _band(model: Any, fitted: Any, held_out: Any, rows: Index, cost: Cost) -> Band | None:
+def _band(model: Any, fitted: Any, held_out: Any, rows: Places, cost: Cost) -> Band | None:
     """Band of held-out rows: given, or by the rule that the model has fitted."""
     given = read_band(getattr(_last_step(model), "band", None))
     if not isinstance(given, BandRule):
@@ -313,7 +311,7 @@ def _per_row(model: Any) -> dict[str, Cost | Band]:
     return {n: given[n] for n in ("cost", "band") if isinstance(given.get(n), Cost | Band)}
 
 
-def _take(values: Any, rows: Index) -> Any:
+def _take(values: Any, rows: Places) -> Any:
     """Choose rows of a table or column, in its own kind; None and single numbers hold for all."""
     if values is None:
         return None
@@ -321,7 +319,7 @@ def _take(values: Any, rows: Index) -> Any:
     return array if array.shape == () else _safe_indexing(array, rows)
 
 
-def _read_folds(cv: Any, X: Any, y: Any, n_rows: int, seed: int) -> list[tuple[Index, Index]]:
+def _read_folds(cv: Any, X: Any, y: Any, n_rows: int, seed: int) -> list[tuple[Places, Places]]:
     """Row numbers to learn from and held out, of random splits, a splitter or pairs."""
     from sklearn.model_selection import ShuffleSplit, check_cv  # slow to import
 

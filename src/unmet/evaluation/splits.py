@@ -9,15 +9,15 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Places
 from unmet.errors import InvalidInput
 from unmet.validation import Maybe, WholeNumber, is_missing, read_parameters
 
 # --- Reading the time of each row: only its order matters here.
 
 
-def read_times(time: Any, n_rows: int) -> tuple[NDArray[np.intp], int]:
+def read_times(time: Any, n_rows: int) -> tuple[Places, int]:
     """Place of each row's time among the distinct times in order, and how many those are.
 
     Times are numbers, dates, or ISO text, months such as "2024-05" among it: other text would have
@@ -60,8 +60,6 @@ def read_times(time: Any, n_rows: int) -> tuple[NDArray[np.intp], int]:
 
 
 # --- Which rows to learn from, and which to evaluate on.
-
-Index = NDArray[np.intp]
 
 
 _BLOCKS = {
@@ -126,7 +124,7 @@ class RollingOrigin:
         X: Any,
         y: Any = None,  # noqa: ARG002
         groups: Any = None,
-    ) -> Iterator[tuple[Index, Index]]:
+    ) -> Iterator[tuple[Places, Places]]:
         """Give row numbers to learn from and row numbers held out, oldest block first.
 
         Parameters
@@ -146,16 +144,7 @@ class RollingOrigin:
             )
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         place, n_times = read_times(groups, n_rows)
-        horizon = self._horizon(n_times)
-        for block in range(self.n_splits):
-            begin = n_times - (self.n_splits - block) * horizon
-            end = begin - self.gap
-            oldest = 0 if self.window is None else max(0, end - self.window)
-            train = np.flatnonzero((place >= oldest) & (place < end))
-            yield train, np.flatnonzero((place >= begin) & (place < begin + horizon))
-
-    def _horizon(self, n_times: int) -> int:
-        """Length of a block; refuse where too little is left to learn from."""
+        # length of a block; refuse where too little is left to learn from
         least = 1 if self.min_train is None else self.min_train
         horizon = self.horizon
         if horizon is None:
@@ -169,4 +158,9 @@ class RollingOrigin:
                 f"time must have at least {needed} different entries for {self.n_splits} blocks of "
                 f"{horizon}, a gap of {self.gap} and {least} to learn from, got {n_times}."
             )
-        return horizon
+        for block in range(self.n_splits):
+            begin = n_times - (self.n_splits - block) * horizon
+            end = begin - self.gap
+            oldest = 0 if self.window is None else max(0, end - self.window)
+            train = np.flatnonzero((place >= oldest) & (place < end))
+            yield train, np.flatnonzero((place >= begin) & (place < begin + horizon))

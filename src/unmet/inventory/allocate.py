@@ -38,7 +38,7 @@ from unmet.censoring import LatentBand
 from unmet.costs import Cost, PiecewiseLinearCost
 from unmet.errors import InvalidInput, Unsupported
 from unmet.estimators.base import DecisionModel
-from unmet.estimators.lots import read_room
+from unmet.estimators.lots import Room, read_room
 
 _ROUNDING = 1e-12  # relative, of sums that must not exceed a budget
 
@@ -250,7 +250,7 @@ def allocate(
     if room.step is None:
         decision, free, price, gap = found.mixture(), found.free, found.price, found.gap
     else:
-        lots = _Lots(known, shared, room.step, room.first, room.last, below, above)
+        lots = _Lots(known, shared, room, below, above)
         decision, free, price, gap = lots.decide(level, top, found.price)
     binds = shared.used(free) > shared.budget
     paid, unpaid = (known.expected_cost(each, below, above) for each in (decision, free))
@@ -294,10 +294,7 @@ class _Truth:
     """
 
     def __init__(
-        self,
-        values: Array,
-        levels: Array | None = None,
-        ask: Callable[[Any], Any] | None = None,
+        self, values: Array, levels: Array | None = None, ask: Callable[[Any], Any] | None = None
     ) -> None:
         self.values, self.levels, self.ask = values, levels, ask
         self.n_products = len(values)
@@ -553,15 +550,10 @@ class _Lots:
     """The same problem counted in lots above the lower bounds; budgets less what these use."""
 
     def __init__(
-        self,
-        truth: _Truth,
-        shared: _Shared,
-        step: Array,
-        first: Array,
-        last: Array,
-        below: Array,
-        above: Array,
+        self, truth: _Truth, shared: _Shared, room: Room, below: Array, above: Array
     ) -> None:
+        assert room.step is not None
+        step, first, last = room.step, room.first, room.last
         self.truth, self.step, self.first = truth, step, first
         self.below, self.above = below, above
         use, group = shared.use * step, shared.group
@@ -708,16 +700,7 @@ def _read_truth(truth: Any, X: Any, levels: ArrayLike | None) -> _Truth:
         )
     if callable(truth):
         return _Truth.of_function(truth)
-    values = _read_values(truth)
-    if levels is None:
-        return _Truth(np.sort(values, axis=1))
-    known = _read_levels(levels, values.shape[1])
-    _check_order(values)
-    return _Truth(values, known)
-
-
-def _read_values(truth: Any) -> Array:
-    """Finite values of shape (n_products, n_values)."""
+    # finite values of shape (n_products, n_values)
     if nw.dependencies.is_into_dataframe(truth):
         truth = nw.from_native(truth, eager_only=True).to_numpy()
     try:
@@ -735,21 +718,21 @@ def _read_values(truth: Any) -> Array:
     if not np.isfinite(values).all():
         product = int((~np.isfinite(values)).any(axis=1).argmax())
         raise InvalidInput(f"truth must hold finite numbers, got NaN or inf for product {product}.")
-    return values
-
-
-def _read_levels(levels: ArrayLike, n_values: int) -> Array:
-    read = read_array("levels", levels)
-    if read.shape != (n_values,):
+    if levels is None:
+        return _Truth(np.sort(values, axis=1))
+    n_values = values.shape[1]
+    known = read_array("levels", levels)
+    if known.shape != (n_values,):
         raise InvalidInput(
             f"levels must have one entry for each of {n_values} columns of truth, "
-            f"got shape {read.shape}."
+            f"got shape {known.shape}."
         )
-    if (np.diff(read, prepend=0.0, append=1.0) <= 0).any():
+    if (np.diff(known, prepend=0.0, append=1.0) <= 0).any():
         raise InvalidInput(
-            f"levels must rise and lie strictly between 0 and 1, got {read.tolist()}."
+            f"levels must rise and lie strictly between 0 and 1, got {known.tolist()}."
         )
-    return read
+    _check_order(values)
+    return _Truth(values, known)
 
 
 def _read_slopes(cost: Cost, n_products: int) -> tuple[Array, Array]:

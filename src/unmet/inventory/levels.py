@@ -16,12 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Places, golden_section
 from unmet.errors import InvalidInput
-from unmet.inventory.orders import Part, Places, alike, read_paths
+from unmet.inventory.orders import Part, alike, read_paths
 from unmet.inventory.rules import Shelves, SupplyRules
 
-_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _SEARCH = 10  # steps: the bracket shrinks to 0.8% of itself
 _POINTS = 160  # of the grid in which s and S are looked for
 _LEAST_HOLDING = 1e-3  # of shortage: who keeps for nothing would order once and for ever
@@ -203,17 +202,7 @@ def _search(paths: Array, rules: SupplyRules, review: int, start: Array, seed: i
         return _simulated(demand, rules, leads, review, level)
 
     low, high = 0.5 * start, 1.05 * start + 1e-9
-    inner = high - _GOLDEN * (high - low)
-    outer = low + _GOLDEN * (high - low)
-    at_inner, at_outer = cost(inner), cost(outer)
-    for _ in range(_SEARCH):
-        left = at_inner <= at_outer
-        low, high = np.where(left, low, inner), np.where(left, outer, high)
-        new = np.where(left, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
-        at_new = cost(new)
-        inner, outer = np.where(left, new, outer), np.where(left, inner, new)
-        at_inner, at_outer = np.where(left, at_new, at_outer), np.where(left, at_inner, at_new)
-    best = np.where(at_inner <= at_outer, inner, outer)
+    _, _, best = golden_section(cost, low, high, _SEARCH)
     if not whole:
         return np.asarray(best)
     down, up = np.floor(best), np.ceil(best)

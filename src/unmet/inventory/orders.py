@@ -34,15 +34,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from unmet.arrays import Array, expand, positive
+from unmet.arrays import Array, Places, expand, positive
 from unmet.costs import Newsvendor
 from unmet.errors import InvalidInput
 from unmet.inventory.allocate import allocate
 from unmet.inventory.rules import Shelves, StockState, SupplyRules
-
-Places = NDArray[np.intp]
 
 MAX_REVIEWS = 12
 """Reviews that an order with a fixed cost may cover."""
@@ -82,7 +80,7 @@ class Projection:
     short: Array
     cost: Array
 
-    def runs_empty(self) -> NDArray[np.intp]:
+    def runs_empty(self) -> Places:
         """First period in which demand is more likely than not to be unmet; −1: in none."""
         likely = self.empty >= 0.5
         return np.where(likely.any(axis=1), likely.argmax(axis=1), -1)
@@ -109,7 +107,7 @@ class Replenishment:
     """
 
     order: Array
-    reviews: NDArray[np.intp]
+    reviews: Places
     _given: tuple[Array, SupplyRules, StockState] | Projection = field(repr=False)
 
     @cached_property
@@ -157,11 +155,7 @@ class _Distribution:
 
 
 def replenish(
-    paths: ArrayLike,
-    rules: SupplyRules,
-    state: StockState | None = None,
-    *,
-    use: ArrayLike = 1.0,
+    paths: ArrayLike, rules: SupplyRules, state: StockState | None = None, *, use: ArrayLike = 1.0
 ) -> Replenishment:
     """Order so that the expected cost from its arrival to that of the next order is least.
 
@@ -210,7 +204,16 @@ def replenish(
         if budget is not None:
             shared[rows] = distribution.spread(_SHARED)
     if budget is not None and float(order @ expand("use", positive("use", use), n_series)) > budget:
-        order = _shared_out(order, shared, slopes, rules, budget, use)
+        # share a budget: no series more than it would have, and what is missing least where it
+        # hurts
+        wanted = order > 0
+        found = np.zeros(n_series)
+        spent = expand("use", positive("use", use), n_series)[wanted]
+        lot = None if rules.lot is None else rules.rows("lot", n_series)[wanted]
+        cost, most = Newsvendor(*slopes[:, wanted]), order[wanted]
+        asked = allocate(cost, shared[wanted], budget, use=spent, upper=most, step=lot)
+        found[wanted] = asked.decision
+        order = np.where(found >= rules.rows("minimum", n_series), found, 0.0)
     return Replenishment(order, reviews, (drawn, rules, shop))
 
 
@@ -309,7 +312,7 @@ class Part:
         self.paths, self.rules = paths, rules
         self.lead, self.review, self.life = lead, review, life
         self.n_series = paths.shape[0]
-        self.leads: NDArray[np.intp] | None = None  # of each path, where they vary
+        self.leads: Places | None = None  # of each path, where they vary
         if rules.varies:
             self.leads = rules.leads(self.n_series, paths.shape[1])
 
@@ -320,7 +323,7 @@ class Part:
         places = np.minimum(self.leads[..., None] + np.arange(count), values.shape[2] - 1)
         return np.take_along_axis(values, places, axis=2)
 
-    def decide(self, on_hand: Array, arrivals: Array) -> tuple[_Distribution, NDArray[np.intp]]:
+    def decide(self, on_hand: Array, arrivals: Array) -> tuple[_Distribution, Places]:
         """Give the newsvendor problem of each series, and for how many reviews it is."""
         fixed = self.rules.rows("fixed", self.n_series)
         most = self.most_reviews
@@ -421,7 +424,7 @@ class Part:
             shares = np.take_along_axis(shares, order, axis=1)
         return _Distribution(values, shares, under, over)
 
-    def _chosen(self, missing: Array, reviews: NDArray[np.intp]) -> _Distribution:
+    def _chosen(self, missing: Array, reviews: Places) -> _Distribution:
         """Give for each series the distribution of the reviews it asks for, padded to one width."""
         kinds = []
         for count in np.unique(reviews):
@@ -442,7 +445,7 @@ class Part:
         rules = self.rules.take(rows, self.n_series)
         return Part(self.paths[rows], rules, self.lead, self.review, self.life)
 
-    def cycles(self, fixed: Array, most: int) -> tuple[Array, NDArray[np.intp]]:
+    def cycles(self, fixed: Array, most: int) -> tuple[Array, Places]:
         """Find how many reviews an order should last, and what a period then costs on average.
 
         Every cycle begins with empty shelves; the shortest mean cost of a period wins, as Silver
@@ -483,32 +486,3 @@ def alike(rules: SupplyRules, paths: Array) -> Iterator[tuple[Places, int, int, 
 
 def _ages(rules: SupplyRules) -> int:
     return 1 if rules.shelf_life is None else int(np.max(rules.shelf_life))
-
-
-def _shared_out(
-    order: Array,
-    values: Array,
-    slopes: Array,
-    rules: SupplyRules,
-    budget: float,
-    use: ArrayLike,
-) -> Array:
-    """Share a budget: no series more than it would have, and what is missing least where it hurts.
-
-    Minima are kept afterwards: an order below its minimum is not placed, and its budget is left.
-    """
-    wanted = order > 0
-    found = np.zeros(order.size)
-    n_series = order.size
-    spent = expand("use", positive("use", use), n_series)[wanted]
-    lot = None if rules.lot is None else rules.rows("lot", n_series)[wanted]
-    shared = allocate(
-        Newsvendor(slopes[0][wanted], slopes[1][wanted]),
-        values[wanted],
-        budget,
-        use=spent,
-        upper=order[wanted],
-        step=lot,
-    )
-    found[wanted] = shared.decision
-    return np.where(found >= rules.rows("minimum", n_series), found, 0.0)

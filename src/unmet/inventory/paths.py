@@ -105,7 +105,17 @@ class DemandDistribution:
         variance = linear * mean + quadratic * mean**2
         scaled[known] = (came[known] - mean[known]) / np.sqrt(variance[known])
         squares = np.minimum(scaled**2, _LARGEST_SQUARE)
-        overall, drawn = _between_series(squares, known)
+        # mean squared error of all series, and how many periods of it a series is shrunk by
+        count = known.sum(axis=(1, 2)).astype(np.float64)
+        sums = np.where(known, squares, 0.0).sum(axis=(1, 2))
+        overall = float(sums.sum() / max(count.sum(), 1.0))
+        own = np.where(count > 0, sums / np.maximum(count, 1.0), overall)
+        # periods of one forecast hang together, and say less than as many apart: sum them up first
+        of_origins = np.where(known, squares - overall, 0.0).sum(axis=2)
+        fourth = float((of_origins**2).sum() / max(count.sum(), 1.0))
+        noise = fourth / np.maximum(count, 1.0)
+        between = float(np.mean((own - overall) ** 2 - noise))
+        drawn = fourth / max(between, 1e-3 * overall**2, 1e-300)
         factor = _factors(squares, known, overall, drawn)
         scaled /= np.sqrt(factor)[:, None, None]
         growth = _growth(np.minimum(scaled**2, _LARGEST_SQUARE), known)
@@ -283,20 +293,6 @@ def _variance(mean: Array, came: Array, counted: bool) -> tuple[float, float]:
     )
     linear, quadratic = (float(each) for each in np.exp(best.x))
     return linear * unit, quadratic
-
-
-def _between_series(squares: Array, known: NDArray[np.bool_]) -> tuple[float, float]:
-    """Mean squared error of all series, and how many periods of it a series is shrunk by."""
-    count = known.sum(axis=(1, 2)).astype(np.float64)
-    sums = np.where(known, squares, 0.0).sum(axis=(1, 2))
-    overall = float(sums.sum() / max(count.sum(), 1.0))
-    own = np.where(count > 0, sums / np.maximum(count, 1.0), overall)
-    # periods of one forecast hang together, and say less than as many apart: sum them up first
-    of_origins = np.where(known, squares - overall, 0.0).sum(axis=2)
-    fourth = float((of_origins**2).sum() / max(count.sum(), 1.0))
-    noise = fourth / np.maximum(count, 1.0)
-    between = float(np.mean((own - overall) ** 2 - noise))
-    return overall, fourth / max(between, 1e-3 * overall**2, 1e-300)
 
 
 def _factors(squares: Array, known: NDArray[np.bool_], overall: float, drawn: float) -> Array:

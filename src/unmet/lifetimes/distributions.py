@@ -71,7 +71,6 @@ class Distribution(PerRow):
         return np.asarray(failed * total)
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Weibull(Distribution):
     """P(T ≥ t) = exp(−(t / scale)^shape).
 
@@ -91,8 +90,8 @@ class Weibull(Distribution):
     scale: Numbers
 
     def __init__(self, shape: float, scale: ArrayLike = 1.0) -> None:
-        object.__setattr__(self, "shape", float(Number(above=0)("shape", shape)))
-        object.__setattr__(self, "scale", positive("scale", scale))
+        size = float(Number(above=0)("shape", shape))
+        self._keep(shape=size, scale=positive("scale", scale))
 
     @property
     def mean(self) -> Numbers:
@@ -126,7 +125,6 @@ class Weibull(Distribution):
         return np.asarray((at / self.scale) ** self.shape)
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Lognormal(Distribution):
     """A lifetime whose logarithm is normal: its hazard rises, and falls again in old age.
 
@@ -147,8 +145,8 @@ class Lognormal(Distribution):
     deviation: float
 
     def __init__(self, median: ArrayLike, deviation: float) -> None:
-        object.__setattr__(self, "median", positive("median", median))
-        object.__setattr__(self, "deviation", float(Number(above=0)("deviation", deviation)))
+        spread = float(Number(above=0)("deviation", deviation))
+        self._keep(median=positive("median", median), deviation=spread)
 
     @property
     def mean(self) -> Numbers:
@@ -187,8 +185,7 @@ class Lognormal(Distribution):
 
         def at_least(z: Array) -> Array:
             """Whether the hazard at this score reaches the value."""
-            reached: Array = _log_mills(z) - (shift + self.deviation * z) >= log_hazard
-            return reached
+            return np.asarray(_log_mills(z) - (shift + self.deviation * z) >= log_hazard)
 
         reached = at_least(high)
         for _ in range(100):

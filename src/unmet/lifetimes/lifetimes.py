@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 from scipy.optimize import brentq, minimize
 from sklearn.base import clone
@@ -21,11 +21,13 @@ from unmet.arrays import (
     Array,
     Band,
     Features,
+    Mask,
     check_length,
     common_rows,
     non_negative,
     positive,
     read_flags,
+    slices,
 )
 from unmet.censoring.latent.band import LatentBand
 from unmet.costs.replacement import AgeReplacement, JumpCost, Walk
@@ -45,7 +47,6 @@ from unmet.solvers.descent.jumps import LEVELS, best_ages
 from unmet.validation import Number, OneOf, WholeNumber
 
 Model = TypeVar("Model", bound=DecisionModel)
-Flags: TypeAlias = NDArray[np.bool_]
 Method: TypeAlias = Literal["weibull", "lognormal", "kaplan-meier"]
 _FEW = 10  # failures below which an age is called a guess
 
@@ -186,7 +187,7 @@ def fit_lognormal(
 
 def read_lifetimes(
     times: ArrayLike, censored: Any, sample_weight: ArrayLike | None
-) -> tuple[Array, Flags, Array]:
+) -> tuple[Array, Mask, Array]:
     """Check times, flags and weights; keep every row."""
     time = np.atleast_1d(np.asarray(positive("times", np.asarray(times, dtype=np.float64))))
     suspended = np.zeros(time.size, dtype=np.bool_)
@@ -219,7 +220,7 @@ def read_entry(entry: ArrayLike | None, time: Array) -> Array:
     return began
 
 
-def _enough(time: Array, suspended: Flags, weight: Array) -> tuple[Array, Flags, Array]:
+def _enough(time: Array, suspended: Mask, weight: Array) -> tuple[Array, Mask, Array]:
     """Leave out rows without weight; refuse data for which no distribution is the likeliest."""
     kept = weight > 0
     time, suspended, weight = time[kept], suspended[kept], weight[kept]
@@ -326,7 +327,7 @@ def few_failures(count: int) -> tuple[str, ...]:
 
 
 def _found(
-    cost: JumpCost, method: Method, time: Array, suspended: Flags, weight: Array, entry: Array
+    cost: JumpCost, method: Method, time: Array, suspended: Mask, weight: Array, entry: Array
 ) -> ReplacementAge:
     """Best age from lifetimes, without its interval."""
     notes: tuple[str, ...] = (
@@ -354,7 +355,7 @@ def _found(
 
 
 def _kaplan_meier(
-    cost: JumpCost, time: Array, suspended: Flags, weight: Array, notes: tuple[str, ...]
+    cost: JumpCost, time: Array, suspended: Mask, weight: Array, notes: tuple[str, ...]
 ) -> ReplacementAge:
     mass = failure_weights(time, suspended, sample_weight=weight)
     mass = mass / mass.sum()
@@ -521,8 +522,7 @@ def latent_ages(
     if together and isinstance(used, AgeReplacement) and used.rate is None:
         used = used.at_rate(fleet_rate(rule, features, used))
     ages = np.empty(features.shape[0])
-    for start in range(0, ages.size, _ROWS):
-        index = np.arange(start, min(start + _ROWS, ages.size))
+    for index in slices(ages.size, _ROWS):
         ages[index] = best_ages(used.take(index), _quantiles(rule, features[index])).age
     return ages
 

@@ -96,12 +96,18 @@ def save(
     True
     """
     extra, where, kind = read_trusted(trusted), Path(path), type(model)
+    try:
+        added = json.loads(json.dumps({} if about is None else about, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"about must be a dictionary of plain JSON: {error}.") from None
+    if not isinstance(added, dict):
+        raise InvalidInput(f"about must be a dictionary of plain JSON, got {about!r:.60}.")
     header = {
         "format": FORMAT,
         "version": version("unmet"),
         "packages": versions_of(*_PACKAGES),
         "model": label_of(model) or f"{kind.__module__}.{kind.__qualname__}",
-        "about": _read_about(about),
+        "about": added,
     }
     try:
         writer = Writer()
@@ -426,16 +432,6 @@ def _header(members: Mapping[str, bytes], path: Path, room: Room) -> dict[str, A
     if fields.keys() != _FIELDS:
         raise wrong
     return fields
-
-
-def _read_about(about: dict[str, Any] | None) -> dict[str, Any]:
-    try:
-        added = json.loads(json.dumps({} if about is None else about, allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"about must be a dictionary of plain JSON: {error}.") from None
-    if not isinstance(added, dict):
-        raise InvalidInput(f"about must be a dictionary of plain JSON, got {about!r:.60}.")
-    return added
 
 
 def versions_of(*packages: str) -> dict[str, str]:

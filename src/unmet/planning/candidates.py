@@ -22,7 +22,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,11 +105,8 @@ class TrainingSet:
     panel : Panel
     horizon, lead_time : int
         Orders are decided lead_time + 1 to lead_time + horizon days before.
-    impute : bool
-        Whether sold-out days are imputed; otherwise sales are taken for demand.
     seasons, country : as for `History`
     seed : int
-    most_rows : int
 
     Attributes
     ----------
@@ -131,26 +128,24 @@ class TrainingSet:
         horizon: int,
         lead_time: int,
         *,
-        impute: bool = True,
         seasons: bool = False,
         country: str | None = None,
         seed: int = 0,
-        most_rows: int = MAX_ROWS,
     ) -> None:
         self.panel, self.horizon, self.lead_time, self.seed = panel, horizon, lead_time, seed
         self._words: dict[str, Any] = {"seasons": seasons, "country": country}
         self.history = History(panel, **self._words)
         self.demand, self.censoring, self._chance = panel.observed, None, None
-        series, day = self._to_learn_from(most_rows)
+        series, day = self._to_learn_from()
         self._first = int(day.min(initial=panel.n_days))
         self._pooled: tuple[PooledHistory, PooledHistory] | None = None
-        if impute and panel.drawn is None and tells_stockouts(panel):
+        if panel.drawn is None and tells_stockouts(panel):
             if panel.some_unknown:
                 self._chance = StockoutChance(self.history, lead_time + 1)
                 self.history = self._as_sold(panel)
-            self.censoring = self._learn_flags(series, day, most_rows)
+            self.censoring = self._learn_flags(series, day)
         self._as_sold_pooled = self.history.pooled()
-        draws = self.draws = self._draw(self.history) if impute else None
+        draws = self.draws = self._draw(self.history)
         self.imputed = draws is not None
         self.sold_share = np.ones(panel.n_series)
         if draws is not None:
@@ -159,30 +154,28 @@ class TrainingSet:
             self.history = History(self.history.panel, self.demand, **self._words)
             self.sold_share = np.minimum(as_sold / self.history.level[:, -1], 1.0)
         # each day several times where days are few, every time as seen from another day before
-        n_views = self.n_views = max(1, min(VIEWS, most_rows // max(series.size, 1)))
+        n_views = self.n_views = max(1, min(VIEWS, MAX_ROWS // max(series.size, 1)))
         generator = np.random.default_rng(seed)
         parts: list[tuple[Single, Array, Array]] = []
         for view in range(n_views):
             features, level = self.history.rows(series, day, self._gaps(day, generator))
             source = panel.observed if draws is None else draws[view]
             parts.append((features, level, source[series, day] / level))
-        self.features = np.concatenate([each[0] for each in parts])
-        self.level = np.concatenate([each[1] for each in parts])
-        self.value = np.concatenate([each[2] for each in parts])
+        self.features, self.level, self.value = map(np.concatenate, zip(*parts, strict=True))
         self.weight = self.level * self.level.size / max(float(self.level.sum()), 1e-300)
         self.series, self.day = np.tile(series, n_views), np.tile(day, n_views)
         self.n_rows = int(self.value.size)
 
-    def _to_learn_from(self, most_rows: int) -> tuple[Places, Places]:
+    def _to_learn_from(self) -> tuple[Places, Places]:
         """Days with an observation, but for the first; drawn at random where they are too many."""
         panel = self.panel
         there = ~np.isnan(panel.observed)
         seen = there.copy()
         seen[:, : min(14, panel.n_days // 3)] = False  # the first days are only looked back on
         place = np.flatnonzero(seen)
-        if place.size > most_rows:
+        if place.size > MAX_ROWS:
             generator = np.random.default_rng(self.seed)
-            place = np.sort(generator.choice(place, most_rows, replace=False))
+            place = np.sort(generator.choice(place, MAX_ROWS, replace=False))
         series, day = np.divmod(place, panel.n_days)
         # before anything was seen of any series there is no level
         start = int(np.flatnonzero(there.any(axis=0))[0])
@@ -203,11 +196,11 @@ class TrainingSet:
             return history
         return History(self._chance.fill(history), **self._words)
 
-    def _learn_flags(self, series: Places, day: Places, most_rows: int) -> DayDemand:
+    def _learn_flags(self, series: Places, day: Places) -> DayDemand:
         """Learn the distribution of demand; a day without a flag counts by its probability."""
         panel = self.history.panel
         assert panel.hidden is not None
-        most, generator = min(100_000, most_rows // 2), np.random.default_rng(self.seed)
+        most, generator = MAX_ROWS // 2, np.random.default_rng(self.seed)
         if series.size > most:
             some = generator.choice(series.size, most, replace=False)
             series, day = series[some], day[some]
@@ -262,9 +255,8 @@ class TrainingSet:
         """Give what is needed to ask about other series: nothing of a single series or row."""
         found = copy(self)
         found._pooled = self._as_sold_pooled, self.history.pooled()
-        for name in ("panel", "history", "demand", "draws", "features", "level", "value"):
-            setattr(found, name, None)
-        for name in ("weight", "series", "day", "sold_share"):
+        of_rows = ("features", "level", "value", "weight", "series", "day")
+        for name in ("panel", "history", "demand", "draws", "sold_share", *of_rows):
             setattr(found, name, None)
         return found
 
@@ -364,6 +356,10 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(found ^ (found >> np.uint64(31)))
 
 
+Asked: TypeAlias = tuple[Single, Array]
+"""Features of rows, and the levels that their shares are of."""
+
+
 class PanelModel(BaseEstimator):
     """One member: learns from `TrainingSet` what to expect of any rows.
 
@@ -396,12 +392,7 @@ class PanelModel(BaseEstimator):
         return self
 
     def expected(
-        self,
-        history: History,
-        series: Places,
-        day: Places,
-        gap: Places,
-        rows: tuple[Single, Array] | None = None,
+        self, history: History, series: Places, day: Places, gap: Places, rows: Asked | None = None
     ) -> Array:
         """Give expected demand in units; `rows` are those of the history, where they are known."""
         if self.name == "smoothing":
@@ -564,8 +555,6 @@ class DemandForecast:
     seed : int, default=0
     n_jobs : int, optional
         Threads of boosted trees.
-    most_rows : int, default=100,000
-        Rows that a model learns from at most.
 
     Attributes
     ----------
@@ -589,7 +578,6 @@ class DemandForecast:
         country: str | None = None,
         seed: int = 0,
         n_jobs: int | None = None,
-        most_rows: int = MAX_ROWS,
     ) -> None:
         self.n_periods, self.lead_time, self.seed, self.n_jobs = n_periods, lead_time, seed, n_jobs
         self.default = model in ("auto", "blend")
@@ -598,7 +586,6 @@ class DemandForecast:
             "seasons": seasons,
             "country": country,
             "seed": seed,
-            "most_rows": most_rows,
         }
 
     def fit(self, panel: Panel, cost: Newsvendor | None = None, progress: Step = silent) -> Self:
@@ -627,7 +614,16 @@ class DemandForecast:
         self._known = origins
         self.skewness_: tuple[float, float] | None = None
         if before is None or min(before.n_rows, self.training_.n_rows) < MIN_ROWS:
-            self._take_simplest(panel)
+            # follow level and weekday where the past is too short to compare anything
+            named = self.names[0] if len(self.names) == 1 else "seasonal"
+            if self.training_.n_rows < MIN_ROWS:
+                named = "seasonal"
+            why = f"{labels_of(panel.unit)[named]}: the past is too short to compare."
+            self.choice_ = ModelChoice(named, f"Expected demand follows {why}")
+            self.distribution_ = self.training_.spread()
+            self.members_: tuple[PanelModel, ...] = (self._member(named).fit(self.training_),)
+            if named == "seasonal":
+                self.members_[0].short_ = True
             return self
         found, truth, left_out = self._hold_out(panel, before, origins)
         members = [name for name in self.names if name in found]
@@ -642,22 +638,35 @@ class DemandForecast:
         self._held_out = together, truth
         self.skewness_ = _skewness(together, truth)
         self.distribution_ = DemandDistribution.fit(together, truth, counted=panel.counted)
-        self.choice_ = self._compare(found, truth, members, cost, panel, tuple(left_out))
+        # say what each member, and their mean, cost on the periods held out
+        known, decides = ~np.isnan(truth), "blend" if len(members) > 1 else members[0]
+        if cost is None:
+            scores = {name: float(_misses(each, truth).mean()) for name, each in found.items()}
+        else:
+            scores, nth = {}, max(int(known.sum()) // 30_000, 1)  # series that tell enough
+            came, there = truth[::nth], known[::nth]
+            for name, each in found.items():
+                mean, own = each[::nth], self.distribution_
+                if name != decides or nth > 1:
+                    own = DemandDistribution.fit(mean, came, counted=panel.counted)
+                order = own.quantile(mean[there], *_rows(there), float(cost.level))
+                scores[name] = float(cost.cost(order, came[there]).mean())
+        self.choice_ = choose_model(
+            scores,
+            labels_of(panel.unit, members),
+            f"on {panel.unit}s that it had not seen",
+            model=decides,
+            follows="Expected demand follows" if cost is None else "Orders follow",
+            costs="misses" if cost is None else "costs",
+            members=tuple(members) if len(members) > 1 else (),
+            n_rows=int(known.sum()),
+            n_days=panel.n_days - int(self._origins(panel)[0]),
+            censoring_adjusted=self.training_.imputed,
+            left_out=tuple(left_out),
+        )
         self._tell("learning from all of the past")
         self.members_ = tuple(self._member(name).fit(self.training_) for name in members)
         return self
-
-    def _take_simplest(self, panel: Panel) -> None:
-        """Follow level and weekday where the past is too short to compare anything."""
-        named = self.names[0] if len(self.names) == 1 else "seasonal"
-        if self.training_.n_rows < MIN_ROWS:
-            named = "seasonal"
-        why = f"{labels_of(panel.unit)[named]}: the past is too short to compare."
-        self.choice_ = ModelChoice(named, f"Expected demand follows {why}")
-        self.distribution_ = self.training_.spread()
-        self.members_ = (self._member(named).fit(self.training_),)
-        if named == "seasonal":
-            self.members_[0].short_ = True
 
     def _member(self, name: str) -> PanelModel:
         return PanelModel(name, self.seed, self.n_jobs)
@@ -776,42 +785,6 @@ class DemandForecast:
             self._expected(history),
             self.distribution_.for_series(*errors),
             sold_share,
-        )
-
-    def _compare(
-        self,
-        found: dict[str, Array],
-        truth: Array,
-        members: list[str],
-        cost: Newsvendor | None,
-        panel: Panel,
-        left_out: tuple[str, ...],
-    ) -> ModelChoice:
-        """Say what each member, and their mean, cost on the periods held out."""
-        known, decides = ~np.isnan(truth), "blend" if len(members) > 1 else members[0]
-        if cost is None:
-            scores = {name: float(_misses(each, truth).mean()) for name, each in found.items()}
-        else:
-            scores, every = {}, max(int(known.sum()) // 30_000, 1)  # series that tell enough
-            came, there = truth[::every], known[::every]
-            for name, each in found.items():
-                mean, own = each[::every], self.distribution_
-                if name != decides or every > 1:
-                    own = DemandDistribution.fit(mean, came, counted=panel.counted)
-                order = own.quantile(mean[there], *_rows(there), float(cost.level))
-                scores[name] = float(cost.cost(order, came[there]).mean())
-        return choose_model(
-            scores,
-            labels_of(panel.unit, members),
-            f"on {panel.unit}s that it had not seen",
-            model=decides,
-            follows="Expected demand follows" if cost is None else "Orders follow",
-            costs="misses" if cost is None else "costs",
-            members=tuple(members) if len(members) > 1 else (),
-            n_rows=int(known.sum()),
-            n_days=panel.n_days - int(self._origins(panel)[0]),
-            censoring_adjusted=self.training_.imputed,
-            left_out=left_out,
         )
 
     def expected(self, panel: Panel | None = None) -> Array:

@@ -101,11 +101,7 @@ class DecisionLog:
     """
 
     def __init__(
-        self,
-        series: Sequence[str],
-        table: pl.DataFrame | None = None,
-        *,
-        certain: bool = True,
+        self, series: Sequence[str], table: pl.DataFrame | None = None, *, certain: bool = True
     ) -> None:
         self.series, self.certain = tuple(series), certain
         taken = set(self.series) & {_DATE, *UNITS}
@@ -215,11 +211,7 @@ class DecisionLog:
         return DecisionLog(self.series, both.select(self.table.columns))
 
     def _entries(
-        self,
-        rows: pl.DataFrame,
-        date: str,
-        units: dict[str, str],
-        form: str | None = None,
+        self, rows: pl.DataFrame, date: str, units: dict[str, str], form: str | None = None
     ) -> pl.DataFrame:
         lacking = [each for each in (*self.series, date, *units.values()) if each not in rows]
         if lacking:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
-from unmet.arrays import Array, Band, Features, Limits
+from unmet.arrays import Array, Band, Features, Limits, taken
 from unmet.censoring import BandRule, Diagnosis, LatentBand
 from unmet.censoring.latent.fit import UNCLEAR_OFFERS
 from unmet.costs import AgeReplacement, Cost, CustomPricing, Revenue
@@ -459,7 +459,4 @@ def known_flags(plan: DecisionPlan, rows: TableRows) -> Array | None:
 def _take(rows: TableRows, index: NDArray[np.intp]) -> TableRows:
     """Keep some rows."""
     names = ("underage", "overage", "stock", "weight", "flag", "time", "series")
-    some: dict[str, Any] = {
-        name: None if (each := getattr(rows, name)) is None else each[index] for name in names
-    }
-    return replace(rows, table=rows.table[index], observed=rows.observed[index], **some)
+    return replace(rows, **taken(rows, index, "table", "observed", *names))

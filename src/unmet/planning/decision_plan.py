@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from unmet.arrays import Array, Band
+from unmet.arrays import Array, Band, slices
 from unmet.censoring import BandRule, Diagnosis, LatentBand
 from unmet.costs import AgeReplacement, Cost, CustomPricing, Revenue
 from unmet.costs.base import A_COST
@@ -643,8 +643,7 @@ class DecisionPlan(BaseEstimator):
         self, rows: pl.DataFrame, limits: tuple[Any, ...]
     ) -> Iterator[tuple[Any, list[Any]]]:
         """Features of some rows at a time, with the limits that hold for them."""
-        for start in range(0, rows.height, _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for part in slices(rows.height, _BLOCK):
             room = [each if np.ndim(each) == 0 else np.asarray(each)[part] for each in limits]
             yield self.encode(rows[part]), room
 

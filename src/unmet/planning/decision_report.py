@@ -78,10 +78,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, method: str) -> MethodCost:
-        for each in self.methods:
-            if each.method == method:
-                return each
-        raise KeyError(method)
+        return {each.method: each for each in self.methods}[method]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, for JSON."""

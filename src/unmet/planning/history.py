@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.arrays import Array
+from unmet.arrays import Array, slices
 from unmet.errors import InvalidInput, MissingPackage
 from unmet.tables.panel import Panel, Places
 
@@ -424,17 +424,14 @@ class History:
             found["week of year"] = (dates - first).astype(np.int64) // WEEK + 1
             found["season sin"], found["season cos"] = np.sin(angle), np.cos(angle)
         if self.country is not None:
-            found |= self._public_holidays(dates)
+            unique, back = np.unique(dates, return_inverse=True)
+            free = public_holidays(str(self.country), unique)
+            around = {"holiday": 0, "day before holiday": 1, "day after holiday": -1}
+            found |= {
+                name: np.isin(unique + np.timedelta64(shift, "D"), free)[back]
+                for name, shift in around.items()
+            }
         return found
-
-    def _public_holidays(self, dates: NDArray[np.datetime64]) -> dict[str, Any]:
-        unique, back = np.unique(dates, return_inverse=True)
-        free = public_holidays(str(self.country), unique)
-        around = {"holiday": 0, "day before holiday": 1, "day after holiday": -1}
-        return {
-            name: np.isin(unique + np.timedelta64(shift, "D"), free)[back]
-            for name, shift in around.items()
-        }
 
 
 def public_holidays(country: str, dates: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
@@ -605,9 +602,8 @@ def _rolling_quantiles(values: Single, window: int) -> Single:
     n_series, n_days = values.shape
     found = np.full((len(QUANTILES), n_series, n_days + 1), np.nan, dtype=np.float32)
     size = max((1 << 22) // max(window * n_days, 1), 1)  # entries that are sorted at once
-    for start in range(0, n_series, size):
-        part = slice(start, min(start + size, n_series))
-        padded = np.full((part.stop - start, n_days + window - 1), np.nan, dtype=np.float32)
+    for part in slices(n_series, size):
+        padded = np.full((part.stop - part.start, n_days + window - 1), np.nan, dtype=np.float32)
         padded[:, window - 1 :] = values[part]
         views = np.lib.stride_tricks.sliding_window_view(padded, window, axis=1)
         ordered = np.sort(views, axis=2)  # NaN come last

@@ -141,10 +141,7 @@ class Monitoring:
 
 
 def monitor(
-    plan: OrderPlan,
-    table: Any,
-    log: DecisionLog | str | Path | None = None,
-    level: float = 0.01,
+    plan: OrderPlan, table: Any, log: DecisionLog | str | Path | None = None, level: float = 0.01
 ) -> Monitoring:
     """Compare the days since a plan with what it promised.
 

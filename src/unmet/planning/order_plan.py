@@ -735,11 +735,8 @@ class OrderPlan(BaseEstimator):
         with one_blas_thread():
             low, high = (each[series, day] for each in self._quantiles_of_days((0.1, 0.9)))
         demand = sales if self.demand_ is None else self.demand_[series, day]
-        stockout = np.full(sales.size, np.nan)
-        if panel.hidden is not None:
-            stockout = panel.hidden[series, day]
-        else:
-            stockout[:] = np.nan if self.rate_ is None else self.rate_.imposed[0]
+        rate = np.nan if self.rate_ is None else self.rate_.imposed[0]
+        stockout = np.full(sales.size, rate) if panel.hidden is None else panel.hidden[series, day]
         why = np.where(
             stockout > 0, self._source, np.where(stockout == 0, "all demand was seen", "unknown")
         )

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from unmet.arrays import Array
+from unmet.arrays import Array, slices
 from unmet.censoring.latent.fit import fit_censoring
 from unmet.censoring.latent.orders import find_believed_plane
 from unmet.censoring.model import CensoringModel
@@ -101,17 +101,11 @@ class DayDemand:
         return np.maximum(np.round(found) if self.counted else found, sold)
 
     def sample(
-        self,
-        history: History,
-        series: Places,
-        day: Places,
-        seed: int,
-        levels: Array | None = None,
+        self, history: History, series: Places, day: Places, seed: int, levels: Array | None = None
     ) -> Array:
         """Draw the demand of days, of shape (VIEWS, n_rows); or give its quantiles at levels."""
         found = np.empty((VIEWS, series.size))
-        for start in range(0, series.size, 100_000):
-            part = slice(start, start + 100_000)
+        for part in slices(series.size, 100_000):
             rows, *units = self._ask(history, series[part], day[part])
             at = None if levels is None else levels[:, part]
             found[:, part] = self._units(self.model.sample(rows, VIEWS, seed, at), *units)

@@ -101,28 +101,23 @@ def distribution(
             variance = np.log1p((deviation / mean) ** 2)
             return stats.lognorm(np.sqrt(variance), scale=mean * np.exp(-variance / 2))
         case "weibull":
-            exponent = _weibull_exponent(deviation / mean)
+            # exponent k with deviation / mean = `ratio`; it falls in k, so bisection is safe
+            ratio = deviation / mean
+            target = np.log1p(ratio**2)
+            low, high = np.full_like(ratio, np.log(0.1)), np.full_like(ratio, np.log(1e4))
+            for _ in range(60):
+                middle = (low + high) / 2
+                inverse = np.exp(-middle)
+                too_wide = (
+                    special.gammaln(1 + 2 * inverse) - 2 * special.gammaln(1 + inverse) > target
+                )
+                low, high = np.where(too_wide, middle, low), np.where(too_wide, high, middle)
+            exponent: Array = np.exp((low + high) / 2)
             return stats.weibull_min(exponent, scale=mean / special.gamma(1 + 1 / exponent))
         case "poisson":
             return stats.poisson(mean)
         case _:  # negative binomial: what exceeds the Poisson variance gives the size
             return stats.nbinom(mean**2 / (deviation**2 - mean), mean / deviation**2)
-
-
-def _weibull_exponent(ratio: Array) -> Array:
-    """Exponent k with deviation / mean = `ratio`; it falls in k, so bisection is safe.
-
-    1 + ratio² = Γ(1 + 2/k) / Γ(1 + 1/k)².
-    """
-    target = np.log1p(ratio**2)
-    low, high = np.full_like(ratio, np.log(0.1)), np.full_like(ratio, np.log(1e4))
-    for _ in range(60):
-        middle = (low + high) / 2
-        inverse = np.exp(-middle)
-        too_wide = special.gammaln(1 + 2 * inverse) - 2 * special.gammaln(1 + inverse) > target
-        low, high = np.where(too_wide, middle, low), np.where(too_wide, high, middle)
-    exponent: Array = np.exp((low + high) / 2)
-    return exponent
 
 
 FIRST_DAY = np.datetime64("2016-01-01", "D")

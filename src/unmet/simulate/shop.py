@@ -323,16 +323,10 @@ def run_shop(
         there_now = np.where(shelves.unmet > 0, shelves.sold, there_now)
         sales[:, :, now] = truth[:, now] if waits else shelves.sold.T
         stock[:, :, now] = np.inf if waits else there_now.T
-        for name, value in (
-            ("orders", orders),
-            ("stock", there_now),
-            ("sales", shelves.sold),
-            ("lost", shelves.unmet),
-            ("left", shelves.left),
-            ("spoiled", shelves.spoiled),
-            ("cost", shelves.cost() + fixed * (orders > 0)),
-        ):
-            kept[name][:, :, period] = value.T
+        seen_now = orders, there_now, shelves.sold, shelves.unmet, shelves.left, shelves.spoiled
+        paid = shelves.cost() + fixed * (orders > 0)
+        for each, value in zip(kept.values(), (*seen_now, paid), strict=True):
+            each[:, :, period] = value.T
     ledgers = {
         name: SimpleNamespace(
             **{key: value[number] for key, value in kept.items()},

@@ -316,8 +316,7 @@ class ValueLoss(Loss):
 
     def value(self, decision: Floats) -> Array:
         """Weighted sum of the cost."""
-        total: Array = np.vecdot(self._losses(decision), self.share)
-        return total
+        return np.asarray(np.vecdot(self._losses(decision), self.share))
 
     def slope(self, decision: Floats, width: Array | None = None) -> Floats:
         """Central difference: the derivative of the mean over the box."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.arrays import Features
+from unmet.arrays import Array, Features
 from unmet.costs.hinge import Kinks
 
 
@@ -38,15 +38,15 @@ class HingeProblem:
     features: Features
     kinks: Kinks
     fit_intercept: bool = True
-    ridge: NDArray[np.float64] | None = None
-    lasso: NDArray[np.float64] | None = None
+    ridge: Array | None = None
+    lasso: Array | None = None
 
     @property
     def penalised(self) -> bool:
         """Whether coefficients cost anything by themselves."""
         return any(each is not None and bool(each.any()) for each in (self.ridge, self.lasso))
 
-    def objective(self, coefficients: NDArray[np.float64], intercept: float) -> float:
+    def objective(self, coefficients: Array, intercept: float) -> float:
         """Value of the objective, summed hinge by hinge."""
         decision = self.features @ coefficients + intercept
         total = float(self.kinks.value(decision).sum())
@@ -80,7 +80,7 @@ class Solution:
         What actually ran, e.g. ``"interior point"``, ``"screened interior point"``, ``"highs"``.
     """
 
-    coefficients: NDArray[np.float64]
+    coefficients: Array
     intercept: float
     objective: float
     gap: float
@@ -91,8 +91,6 @@ class Solution:
 
 
 # --- The same as the interior point sees it: a list of hinges.
-
-Array = NDArray[np.float64]
 
 
 class Hinges(NamedTuple):

@@ -62,10 +62,7 @@ class Dialect:
 
 
 def read_text(
-    file: Path,
-    text: Collection[str] = (),
-    decimal: str | None = None,
-    encoding: str | None = None,
+    file: Path, text: Collection[str] = (), decimal: str | None = None, encoding: str | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame, Dialect, list[str]]:
     """Read a table from a text file.
 
@@ -154,7 +151,14 @@ def _sniff(file: Path, shown: str, encoding: str) -> tuple[Dialect, list[str], l
     agreeing: list[tuple[int, int, int, int, list[str]]] = []
     others: list[tuple[int, int, int, int, list[str]]] = []
     for rank, separator in enumerate(SEPARATORS):
-        records, lines = _records(shown, separator)
+        # first records that are not empty, and the lines above each of them
+        reader = csv.reader(io.StringIO(shown, newline=""), delimiter=separator)
+        records, lines, above = [], [], 0
+        for record in islice(reader, 200):
+            if any(cell.strip() for cell in record):
+                records.append([cell.strip() for cell in record])
+                lines.append(above)
+            above = reader.line_num
         if not records:
             return Dialect(encoding), [], []  # nothing but empty lines
         place = find_header(records)
@@ -167,18 +171,6 @@ def _sniff(file: Path, shown: str, encoding: str) -> tuple[Dialect, list[str], l
     line_end = "\r\n" if "\r\n" in shown else "\n"
     separator = SEPARATORS[rank % len(SEPARATORS)]
     return Dialect(encoding, separator, ".", line_end, line), *distinct_names(file, header)
-
-
-def _records(shown: str, separator: str) -> tuple[list[list[str]], list[int]]:
-    """First records that are not empty, and the lines above each of them."""
-    reader = csv.reader(io.StringIO(shown, newline=""), delimiter=separator)
-    records, lines, above = [], [], 0
-    for record in islice(reader, 200):
-        if any(cell.strip() for cell in record):
-            records.append([cell.strip() for cell in record])
-            lines.append(above)
-        above = reader.line_num
-    return records, lines
 
 
 def find_header(records: Sequence[Sequence[str]]) -> int | None:

@@ -356,7 +356,12 @@ def _period_columns(names: list[str]) -> tuple[dict[str, dict[str, datetime.date
         for name in names
     ]
     measures, parts = zip(*map(_split, bare), strict=True)
-    months = _months_named(parts)
+    # numbers of parts that are names of months, alone
+    number = {
+        word: place + 1 for place, each in enumerate(_MONTHS.split("|")) for word in each.split()
+    }
+    plainly = {part: part.lower().rstrip(".") for part in parts}
+    months = {part: number[word] for part, word in plainly.items() if word in number}
     starts = [
         datetime.date(_year_of(months[part], 12), months[part], 1) if part in months else None
         for part in parts
@@ -420,15 +425,6 @@ _MONTHS = (
     "|sep sept september septembre|oct october okt oktober octobre|nov november novembre|"
     "dec december dez dezember décembre déc"
 )
-
-
-def _months_named(parts: Sequence[str]) -> dict[str, int]:
-    """Numbers of parts that are names of months, alone."""
-    number = {
-        word: place + 1 for place, each in enumerate(_MONTHS.split("|")) for word in each.split()
-    }
-    plainly = {part: part.lower().rstrip(".") for part in parts}
-    return {part: number[word] for part, word in plainly.items() if word in number}
 
 
 def _year_of(last: int, of_year: int) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unmet.arrays import Array
+from unmet.arrays import Array, taken
 from unmet.errors import InvalidInput
 from unmet.tables.dates import read_dates
 from unmet.tables.encoding import as_categories
@@ -236,16 +236,9 @@ class HourlySales:
         series : ndarray of int
             Positions of the series to keep.
         """
-        return replace(
-            self,
-            sales=self.sales[series],
-            keys=self.keys[series],
-            open=self.open[series],
-            stock_out=None if self.stock_out is None else self.stock_out[series],
-            groups={name: each[series] for name, each in self.groups.items()},
-            special=None if self.special is None else self.special[series],
-            static=None if self.static is None else self.static[series],
-        )
+        groups = {name: each[series] for name, each in self.groups.items()}
+        names = ("sales", "keys", "open", "stock_out", "special", "static")
+        return replace(self, **taken(self, series, *names), groups=groups)
 
     @cached_property
     def unit(self) -> float:
@@ -445,10 +438,53 @@ def read_hourly(
         amounts[np.isnan(amounts[:, list(wide)]).all(axis=1)] = np.nan
         frame = frame.drop(list(wide.values()))
     else:
-        columns = date, hour, sales, stock_out
-        frame, amounts, flags, date, keys, sparse = _read_long(
-            frame, columns, keys, time_zone, notes
+        # read a row for each series, day and hour, or each part of an hour
+        day = date or _one(frame, "date", date_columns(frame, frame.columns))
+        others = [name for name in frame.columns if name != day]
+        clock = hour or next(iter(named(others, _CLOCK_NAMES)), None)
+        if clock is None:
+            instant, moment = frame[day], _wall_clock(frame[day], time_zone)
+            hours, dates = moment.dt.hour().cast(pl.Int64).to_numpy(), moment.dt.date()
+        else:
+            hours, dates = _hours_of(frame[clock]), read_dates(frame, day)
+            since = pl.Series(hours * 3_600_000_000).cast(pl.Duration("us"))
+            instant = dates.cast(pl.Datetime("us")) + since
+        frame = frame.with_columns(dates.alias(day))
+        rest = [name for name in others if name != clock and name not in (keys or ())]
+        flag = stock_out or next((n for n in named(rest, NAMES["sold_out"]) if n != sales), None)
+        amount = sales or _one(
+            frame, "sales", [name for name in _amounts(frame, rest) if name != flag]
         )
+        rest = [name for name in rest if name not in (flag, amount)]
+        if keys is None:  # one row for each hour of a series, and all that name items and shops
+            found = series_columns(frame, rest, instant) or ()
+            keys = [name for name in rest if name in found or is_item(name) or is_place(name)]
+        twice = frame.select(*keys, instant.alias("\0at")).is_duplicated()
+        if twice.any():
+            row = int(twice.arg_max() or 0)
+            raise InvalidInput(
+                f"Each series must have one row for each hour, got several of hour {hours[row]} on "
+                f"{frame[day][row]}: add them up, or name the columns that tell them apart "
+                "(series=)."
+            )
+        sold = numbers(frame, amount, "sales")
+        used = [name for name in (clock, flag, amount) if name is not None]
+        days, code = _days_of(frame.drop(used), [day, *keys])
+        amounts = np.zeros((days.height, HOURS))
+        np.add.at(amounts, (code, hours), np.where(np.isnan(sold), 0.0, sold))
+        rows, told = np.bincount(code), np.bincount(code, weights=~np.isnan(sold))
+        amounts[told == 0] = np.nan
+        gaps = int((rows - told)[told > 0].sum())
+        if gaps:
+            have = "1 hour has" if gaps == 1 else f"{gaps:,} hours have"
+            notes.append(f"{have} no number and count as 0 sold.")
+        flags = None
+        if flag is not None:
+            flags = np.zeros(amounts.shape, dtype=np.bool_)
+            empty = read_flags(frame, flag, bool(named([flag], OPPOSITE))) == 1.0
+            flags[code[empty], hours[empty]] = True
+        sparse = not (sold == 0).any() and bool((rows != rows[0]).any())
+        frame, date = days, day
     return _assemble(frame, amounts, flags, date, keys, (opens, closes), sparse, notes)
 
 
@@ -751,64 +787,6 @@ def _days_of(lines: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, P
     return lines[np.unique(number, return_index=True)[1]], number
 
 
-def _read_long(
-    frame: pl.DataFrame,
-    columns: tuple[str | None, str | None, str | None, str | None],
-    series: list[str] | None,
-    time_zone: str | None,
-    notes: list[str],
-) -> tuple[pl.DataFrame, Array, NDArray[np.bool_] | None, str, list[str], bool]:
-    """Read a row for each series, day and hour, or each part of an hour.
-
-    Hours and days without a row sold nothing if no row says 0, and days have more rows or fewer.
-    """
-    date, hour, sales, stock_out = columns
-    day = date or _one(frame, "date", date_columns(frame, frame.columns))
-    others = [name for name in frame.columns if name != day]
-    clock = hour or next(iter(named(others, _CLOCK_NAMES)), None)
-    if clock is None:
-        instant, moment = frame[day], _wall_clock(frame[day], time_zone)
-        hours, dates = moment.dt.hour().cast(pl.Int64).to_numpy(), moment.dt.date()
-    else:
-        hours, dates = _hours_of(frame[clock]), read_dates(frame, day)
-        since = pl.Series(hours * 3_600_000_000).cast(pl.Duration("us"))
-        instant = dates.cast(pl.Datetime("us")) + since
-    frame = frame.with_columns(dates.alias(day))
-    rest = [name for name in others if name != clock and name not in (series or ())]
-    flag = stock_out or next((n for n in named(rest, NAMES["sold_out"]) if n != sales), None)
-    amount = sales or _one(frame, "sales", [name for name in _amounts(frame, rest) if name != flag])
-    rest = [name for name in rest if name not in (flag, amount)]
-    keys = series
-    if keys is None:  # one row for each hour of a series, and all that name items and shops
-        found = series_columns(frame, rest, instant) or ()
-        keys = [name for name in rest if name in found or is_item(name) or is_place(name)]
-    twice = frame.select(*keys, instant.alias("\0at")).is_duplicated()
-    if twice.any():
-        row = int(twice.arg_max() or 0)
-        raise InvalidInput(
-            f"Each series must have one row for each hour, got several of hour {hours[row]} on "
-            f"{frame[day][row]}: add them up, or name the columns that tell them apart (series=)."
-        )
-    sold = numbers(frame, amount, "sales")
-    used = [name for name in (clock, flag, amount) if name is not None]
-    days, code = _days_of(frame.drop(used), [day, *keys])
-    amounts = np.zeros((days.height, HOURS))
-    np.add.at(amounts, (code, hours), np.where(np.isnan(sold), 0.0, sold))
-    rows, told = np.bincount(code), np.bincount(code, weights=~np.isnan(sold))
-    amounts[told == 0] = np.nan
-    gaps = int((rows - told)[told > 0].sum())
-    if gaps:
-        have = "1 hour has" if gaps == 1 else f"{gaps:,} hours have"
-        notes.append(f"{have} no number and count as 0 sold.")
-    flags = None
-    if flag is not None:
-        flags = np.zeros(amounts.shape, dtype=np.bool_)
-        empty = read_flags(frame, flag, bool(named([flag], OPPOSITE))) == 1.0
-        flags[code[empty], hours[empty]] = True
-    sparse = not (sold == 0).any() and bool((rows != rows[0]).any())
-    return days, amounts, flags, day, keys, sparse
-
-
 def _hours_of(column: pl.Series) -> NDArray[np.int64]:
     """Hours as numbers, or as 08:00."""
     if column.dtype == pl.Time:
@@ -898,11 +876,7 @@ def _assemble(
 
 
 def _promotions(
-    days: pl.DataFrame,
-    columns: Sequence[str],
-    code: Places,
-    day: Places,
-    shape: tuple[int, int],
+    days: pl.DataFrame, columns: Sequence[str], code: Places, day: Places, shape: tuple[int, int]
 ) -> Array | None:
     """1 on days with a promotion: a flag, or a price or share that is not near its usual value."""
     for name in named(columns, NAMES["promotion"]):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unmet.arrays import Array
+from unmet.arrays import Array, taken
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.tables.dates import (
     CYCLE,
@@ -141,10 +141,8 @@ class Panel:
 
     def take(self, places: Places) -> Panel:
         """Keep some series."""
-        every: dict[str, Any] = {
-            name: None if getattr(self, name) is None else getattr(self, name)[places]
-            for name in ("observed", "hidden", "group", "keys", "planned", "closed")
-        }
+        names = ("observed", "hidden", "group", "keys", "planned", "closed")
+        every = taken(self, places, *names)
         every["keys"] = self.keys if self.keys is None or not self.keys.width else every["keys"]
         return replace(
             self,
@@ -268,17 +266,13 @@ class PanelFacts:
     events: Mapping[str, Array]
 
 
-def read_panel(
-    table: pl.DataFrame,
-    schema: Schema,
-    *,
-    coming: Any = None,
-    n_coming: int = 0,
-    force: bool = False,
-) -> tuple[Panel, list[str]]:
+Given: TypeAlias = tuple[pl.DataFrame, pl.DataFrame | None, Schema, tuple[Places, Places, Places]]
+"""Rows of the past and of coming days, their columns, and their series and days."""
+
+
+def read_panel(table: pl.DataFrame, schema: Schema, **how: Any) -> tuple[Panel, list[str]]:
     """Read a panel, and what should be said of it, as `read_panel_and_facts` does."""
-    words: dict[str, Any] = {"coming": coming, "n_coming": n_coming, "force": force}
-    return read_panel_and_facts(table, schema, **words)[:2]
+    return read_panel_and_facts(table, schema, **how)[:2]
 
 
 def read_panel_and_facts(
@@ -379,18 +373,18 @@ def read_panel_and_facts(
     if later is not None:
         cells = _coming_cells(later, schema, keys, period_place(first, period, later[schema.date]))
         cells = cells[:, (cells[2] >= 0) & (cells[2] < n_days + n_coming)]
-    at, shape = (codes, day, cells), (n_series, n_days + n_coming)
+    given, shape = (table, later, schema, (codes, day, cells)), (n_series, n_days + n_coming)
     labels: dict[str, list[str]] = {} if like is None else dict(like.labels)
-    known, categories = _known(table, later, schema, at, shape, notes, labels)
+    known, categories = _known(given, shape, notes, labels)
     price = schema.price if schema.price in known else None
     if not force and price is not None and price not in categories:
         events[price] = _events(known[price]) if like is None else like.events[price]
         known[price] = _without_mistyped(known[price], price, start, keys, notes, events, like)
-    static = _static(table, later, schema, at, keys, labels)
+    static = _static(given, keys, labels)
     planned = _planned(observed, period, notes)
     closed = _closed_weekdays(observed, period, n_coming, like)
     closing: dict[str, list[str]] = {} if like is None else dict(like.closing)
-    closed |= _closed_by_column(table, later, schema, at, closed, closing, like is None)
+    closed |= _closed_by_column(given, closed, closing, like is None)
     closed[:, :n_days] &= ~(observed > 0)
     shut = closed[:, :n_days] & (observed == 0)
     if shut.any():
@@ -717,18 +711,13 @@ def _closed_weekdays(
 
 
 def _closed_by_column(
-    table: pl.DataFrame,
-    later: pl.DataFrame | None,
-    schema: Schema,
-    at: tuple[Places, Places, Places],
-    closed: NDArray[np.bool_],
-    closing: dict[str, list[str]],
-    learn: bool,
+    given: Given, closed: NDArray[np.bool_], closing: dict[str, list[str]], learn: bool
 ) -> NDArray[np.bool_]:
     """Days that a column such as ``open`` closes: one of its values only ever comes with 0.
 
     Such values are added to `closing`, or taken from there.
     """
+    table, later, schema, at = given
     found = np.zeros(closed.shape, dtype=np.bool_)
     open_rows = ~closed[at[:2]]  # Sundays explain themselves
     zero = numbers(table, schema.sales, "sales") == 0
@@ -789,19 +778,14 @@ def _coming_rows(coming: pl.DataFrame, schema: Schema, table: pl.DataFrame) -> p
 
 
 def _known(
-    table: pl.DataFrame,
-    later: pl.DataFrame | None,
-    schema: Schema,
-    at: tuple[Places, Places, Places],
-    shape: tuple[int, int],
-    notes: list[str],
-    labels: dict[str, list[str]],
+    given: Given, shape: tuple[int, int], notes: list[str], labels: dict[str, list[str]]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """Matrices of what is known beforehand, and which of them are categories.
 
     A column that coming days lack is left out. Values of categories are added to `labels`, or taken
     from there.
     """
+    table, later, schema, at = given
     there = () if later is None else later.columns
     lacking = [name for name in schema.known_future if name not in there]
     if lacking:
@@ -849,17 +833,13 @@ def _coming_cells(later: pl.DataFrame, schema: Schema, keys: pl.DataFrame, day: 
 
 
 def _static(
-    table: pl.DataFrame,
-    later: pl.DataFrame | None,
-    schema: Schema,
-    at: tuple[Places, Places, Places],
-    keys: pl.DataFrame,
-    labels: dict[str, list[str]],
+    given: Given, keys: pl.DataFrame, labels: dict[str, list[str]]
 ) -> dict[str, NDArray[np.int64]]:
     """Categories of series as numbers, −1 where unknown: columns that never change, and parts.
 
     Values are added to `labels`, or taken from there.
     """
+    table, later, schema, at = given
     found: dict[str, NDArray[np.int64]] = {}
     if keys.height < 2 and not labels:
         return found

@@ -48,7 +48,17 @@ def as_polars(table: Any) -> pl.DataFrame:
     if isinstance(table, pl.DataFrame):
         return table.with_columns(cs.float().fill_nan(None))
     if hasattr(table, "reset_index"):
-        table = _plain_names(table)
+        # give a table of pandas whose columns have names that are text, no two of them the same
+        index = table.index
+        if any(name is not None for name in index.names) or hasattr(index, "year"):
+            table = table if index.names != [None] else table.rename_axis(index="date")
+            table = table.reset_index(allow_duplicates=True)
+        names = [
+            [str(part) for part in np.atleast_1d(each) if part != ""] for each in table.columns
+        ]
+        while len({each[0] for each in names if len(each) > 1}) == 1:
+            names = [each[1:] if len(each) > 1 else each for each in names]
+        table = table.set_axis(distinct_names("table", list(map(" ".join, names)))[0], axis=1)
     try:
         frame = nw.from_native(table, eager_only=True)
     except TypeError:
@@ -57,22 +67,6 @@ def as_polars(table: Any) -> pl.DataFrame:
             f"got {type(table).__name__}."
         ) from None
     return pl.DataFrame({str(name): _column(frame[name], name) for name in frame.columns})
-
-
-def _plain_names(table: Any) -> Any:
-    """Give a table of pandas whose columns have names that are text, no two of them the same.
-
-    An index with a name, or of dates, becomes columns. Levels of names are joined, but for those
-    that are the same for all columns that have several.
-    """
-    index = table.index
-    if any(name is not None for name in index.names) or hasattr(index, "year"):
-        table = table if index.names != [None] else table.rename_axis(index="date")
-        table = table.reset_index(allow_duplicates=True)
-    names = [[str(part) for part in np.atleast_1d(each) if part != ""] for each in table.columns]
-    while len({each[0] for each in names if len(each) > 1}) == 1:
-        names = [each[1:] if len(each) > 1 else each for each in names]
-    return table.set_axis(distinct_names("table", list(map(" ".join, names)))[0], axis=1)
 
 
 def kind_of(table: Any) -> str:
@@ -433,14 +427,9 @@ def read_rows(
         notes.append(f"{count} no number in {observed!r} and {were} left out.")
         table = table.filter(column.is_not_null())
     seen = finite(table, observed, "observed")
-    for name, field in (
-        (underage, "underage_column"),
-        (overage, "overage_column"),
-        (stock, "stock_column"),
-        (weight, "weight_column"),
-        (flag, "the column of flags"),
-        (date, "date"),
-    ):
+    fields = ("underage_column", "overage_column", "stock_column", "weight_column")
+    named = zip((underage, overage, stock, weight), fields, strict=True)
+    for name, field in (*named, (flag, "the column of flags"), (date, "date")):
         require_columns(table, [name], field)
     require_columns(table, series, "series")
     available = None if stock is None else numbers(table, stock, "stock_column")
@@ -463,11 +452,7 @@ def read_rows(
 
 
 def _possible(
-    rule: str,
-    seen: Array,
-    stock: Array | None,
-    names: tuple[str, str | None],
-    notes: list[str],
+    rule: str, seen: Array, stock: Array | None, names: tuple[str, str | None], notes: list[str]
 ) -> tuple[NDArray[np.bool_], Array, Array | None]:
     """Rows to keep, and their observations and stock, where some of them cannot be."""
     negative = seen < 0

@@ -538,10 +538,7 @@ def series_columns(
 
 
 def line_columns(
-    table: pl.DataFrame,
-    columns: Iterable[str],
-    dates: pl.Series,
-    price: str | None = None,
+    table: pl.DataFrame, columns: Iterable[str], dates: pl.Series, price: str | None = None
 ) -> tuple[str, ...]:
     """Columns of items and places, where a series has several rows a day, such as order lines.
 

@@ -62,7 +62,7 @@ def test_partly_known_rows_do_not_hide_a_pile():
     rule = LatentBand(families="normal", random_state=0)
     rule.fit(COST, features, np.minimum(demand, order), censored=flags)
     assert rule.diagnosis_.chosen.orders == "at_mass"
-    assert rule.share_censored_ == pytest.approx((demand > order).mean(), abs=1e-9)
+    assert rule.diagnosis_.share_censored == pytest.approx((demand > order).mean(), abs=1e-9)
 
 
 def test_flags_help_less_than_the_column_that_the_planner_had():

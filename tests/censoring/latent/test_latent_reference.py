@@ -132,5 +132,5 @@ def test_the_rule_itself_finds_that_explanation(family):
     )
     assert free.rows.sum() == pytest.approx(prediction["log_likelihood"], abs=1e-4)
     assert fitted.rows.sum() < free.rows.sum()  # slopes are shrunk
-    assert rule.share_censored_ == pytest.approx(censored.mean())
+    assert rule.diagnosis_.share_censored == pytest.approx(censored.mean())
     close(raw(free, rule.model_.basis, features), prediction, prediction["scale"])

@@ -34,7 +34,7 @@ def learn(X, s, **options):
 def test_demand_of_two_humps_that_hides_nothing_is_left_alone():
     X, demand = shop("two humps", 250)
     rule = learn(X, demand, when_unidentified="least_censoring")
-    assert rule.share_censored_ == 0.0
+    assert rule.diagnosis_.share_censored == 0.0
     assert rule.diagnosis_.identified == "no"  # orders that scatter would not have been seen
     np.testing.assert_array_equal(rule.band(X).low, 0.0)
 

@@ -418,9 +418,7 @@ _FIRST_CHANCE, _MOST = 0.03, 0.7  # to run empty with a sale, after a usual day'
 
 
 def detect_stockouts(
-    hours: HourlySales,
-    *,
-    progress: Callable[[int, int, str], object] | None = None,
+    hours: HourlySales, *, progress: Callable[[int, int, str], object] | None = None
 ) -> HourlyDemand:
     """Estimate from hourly sales whether, and since when, each shelf was empty.
 
@@ -571,9 +569,7 @@ class _Chain:
             middle = (np.arange(5) + 0.5)[:, None] / 5
             factor = np.asarray(stats.gamma.ppf(middle, self.noise[part]))
             factor = factor / factor.mean(axis=0)
-            stock, emptied, filled = _forward_backward(
-                counts, level * share, chance, self.refill, self.start[part], factor, self.phi[part]
-            )
+            stock, emptied, filled = self._run_days(part, counts, level * share, chance, factor)
             known = self.known[part][:, :, None]
             self.stock[part, :, self.first : self.last] = np.where(known, stock, 1.0)
             # what the M step needs; the last hour leads nowhere
@@ -590,6 +586,96 @@ class _Chain:
             self.filled += (filled * known).sum(axis=(0, 1))
             self.empty += ((1 - stock) * known).sum(axis=(0, 1))
             self.out_first[part] = ((1 - stock[:, :, 0]) * self.known[part]).sum(axis=1)
+
+    def _run_days(
+        self, part: slice, counts: Array, rate: Array, chance: Array, factor: Array
+    ) -> tuple[Array, Array, Array]:
+        """Run forward and backward through the hours of each day.
+
+        With stock, counts are negative binomial with the variance ``phi · mean``.
+
+        Parameters
+        ----------
+        part : slice
+            Of the series.
+        counts, rate, chance : ndarray of shape (n_series, n_days, n_hours)
+            Units sold; units expected with stock at the usual level; chance to be empty after the
+            hour.
+        factor : ndarray of shape (n_nodes, n_series)
+            Levels of a day that are equally likely, as factors.
+
+        Returns
+        -------
+        stock, emptied, filled : ndarray of shape (n_series, n_days, n_hours)
+            Probability of stock in each hour, of running empty after it, and of being filled after
+            it.
+        """
+        n_hours = counts.shape[2]
+        positive = counts > 0
+        many = counts[positive]
+        constant = gammaln(many + 1)
+        refill, start, wide = self.refill, self.start[part], self.phi[part][:, None, None]
+        rarer = np.broadcast_to(np.log((wide - 1) / wide), counts.shape)[positive]
+        # an hour that counts as empty may have been so for a part of it: it then sells with a
+        # chance of 3%, and each sale is the last with a chance of 1/4
+        leak, last = 0.03, 0.25
+        of_none = np.full(counts.shape, np.log1p(-leak))
+        of_none[positive] = np.log(leak * last) + (many - 1) * np.log1p(-last)
+        likelihood, parts = [], []
+        for each in factor:
+            size = np.maximum(rate * each[:, None, None], 1e-6) / (wide - 1)
+            log = -size * np.log(wide)
+            some = size[positive]
+            log[positive] += gammaln(many + some) - gammaln(some) - constant
+            log[positive] += many * rarer
+            # selling more than expected is never a sign of an empty shelf
+            log_none = np.where(positive, np.minimum(of_none, log + np.log1p(-leak)), of_none)
+            # both are tiny where many are sold at once: only their ratio counts
+            largest_log = np.maximum(log, log_none)
+            with_stock, with_none = np.exp(log - largest_log), np.exp(log_none - largest_log)
+            ahead = np.empty((n_hours, *counts.shape[:2]))
+            first = (1 - start)[:, None] * with_stock[:, :, 0]
+            other = start[:, None] * with_none[:, :, 0]
+            total = first + other
+            log_sum = np.log(total) + largest_log.sum(axis=2)
+            ahead[0] = first / total
+            for hour in range(1, n_hours):
+                had, gone = ahead[hour - 1], chance[:, :, hour - 1]
+                back = refill[hour - 1]
+                full = (had * (1 - gone) + (1 - had) * back) * with_stock[:, :, hour]
+                none = (had * gone + (1 - had) * (1 - back)) * with_none[:, :, hour]
+                total = full + none
+                log_sum = log_sum + np.log(total)
+                ahead[hour] = full / total
+            stock, emptied = np.empty(counts.shape), np.zeros(counts.shape)
+            filled = np.zeros(counts.shape)
+            stock[:, :, -1] = ahead[-1]
+            later_full, later_none = np.ones(counts.shape[:2]), np.ones(counts.shape[:2])
+            for hour in range(n_hours - 2, -1, -1):
+                had, gone, back = ahead[hour], chance[:, :, hour], refill[hour]
+                to_full = with_stock[:, :, hour + 1] * later_full
+                to_none = with_none[:, :, hour + 1] * later_none
+                ran_out = had * gone * to_none
+                came_back = (1 - had) * back * to_full
+                total = ran_out + came_back + had * (1 - gone) * to_full
+                total = total + (1 - had) * (1 - back) * to_none
+                emptied[:, :, hour], filled[:, :, hour] = ran_out / total, came_back / total
+                from_full = (1 - gone) * to_full + gone * to_none
+                from_none = back * to_full + (1 - back) * to_none
+                largest = np.maximum(from_full, from_none)
+                later_full, later_none = from_full / largest, from_none / largest
+                weighed = had * later_full
+                stock[:, :, hour] = weighed / (weighed + (1 - had) * later_none)
+            likelihood.append(log_sum)
+            parts.append((stock, emptied, filled))
+        logs = np.array(likelihood)
+        weight = np.exp(logs - logs.max(axis=0))
+        weight /= weight.sum(axis=0)
+        stock, emptied, filled = (
+            np.einsum("ksd,ksdh->sdh", weight, np.array([each[which] for each in parts]))
+            for which in range(3)
+        )
+        return stock, emptied, filled
 
     def learn(self) -> None:
         """Estimate all that the chain needs from what is now likely."""
@@ -636,98 +722,3 @@ def _chances(number: Array, base: Array) -> Array:
     limits = [(-9.0, -0.3)] * _PARTS + [(0.0, 3.0)]
     best = optimize.minimize(objective, start, jac=True, bounds=limits, method="L-BFGS-B").x
     return np.asarray(np.minimum(np.exp(best[:-1, None] + best[-1] * place), _MOST))
-
-
-def _forward_backward(
-    counts: Array,
-    rate: Array,
-    chance: Array,
-    refill: Array,
-    start: Array,
-    factor: Array,
-    phi: Array,
-) -> tuple[Array, Array, Array]:
-    """Probability of stock in each hour, of running empty after it, and of being filled after it.
-
-    Parameters
-    ----------
-    counts, rate, chance : ndarray of shape (n_series, n_days, n_hours)
-        Units sold; units expected with stock at the usual level; chance to be empty after the hour.
-    refill : ndarray of shape (n_hours,)
-    start : ndarray of shape (n_series,)
-        Chance to open with an empty shelf.
-    factor : ndarray of shape (n_nodes, n_series)
-        Levels of a day that are equally likely, as factors.
-    phi : ndarray of shape (n_series,)
-        With stock, counts are negative binomial with the variance ``phi · mean``.
-
-    Returns
-    -------
-    stock, emptied, filled : ndarray of shape (n_series, n_days, n_hours)
-    """
-    n_hours = counts.shape[2]
-    positive = counts > 0
-    many = counts[positive]
-    constant = gammaln(many + 1)
-    wide = phi[:, None, None]
-    rarer = np.broadcast_to(np.log((wide - 1) / wide), counts.shape)[positive]
-    # an hour that counts as empty may have been so for a part of it: it then sells with a chance
-    # of 3%, and each sale is the last with a chance of 1/4
-    leak, last = 0.03, 0.25
-    of_none = np.full(counts.shape, np.log1p(-leak))
-    of_none[positive] = np.log(leak * last) + (many - 1) * np.log1p(-last)
-    likelihood, parts = [], []
-    for each in factor:
-        size = np.maximum(rate * each[:, None, None], 1e-6) / (wide - 1)
-        log = -size * np.log(wide)
-        some = size[positive]
-        log[positive] += gammaln(many + some) - gammaln(some) - constant
-        log[positive] += many * rarer
-        # selling more than expected is never a sign of an empty shelf
-        log_none = np.where(positive, np.minimum(of_none, log + np.log1p(-leak)), of_none)
-        # both are tiny where many are sold at once: only their ratio counts
-        largest_log = np.maximum(log, log_none)
-        with_stock, with_none = np.exp(log - largest_log), np.exp(log_none - largest_log)
-        ahead = np.empty((n_hours, *counts.shape[:2]))
-        first = (1 - start)[:, None] * with_stock[:, :, 0]
-        other = start[:, None] * with_none[:, :, 0]
-        total = first + other
-        log_sum = np.log(total) + largest_log.sum(axis=2)
-        ahead[0] = first / total
-        for hour in range(1, n_hours):
-            had, gone = ahead[hour - 1], chance[:, :, hour - 1]
-            back = refill[hour - 1]
-            full = (had * (1 - gone) + (1 - had) * back) * with_stock[:, :, hour]
-            none = (had * gone + (1 - had) * (1 - back)) * with_none[:, :, hour]
-            total = full + none
-            log_sum = log_sum + np.log(total)
-            ahead[hour] = full / total
-        stock, emptied = np.empty(counts.shape), np.zeros(counts.shape)
-        filled = np.zeros(counts.shape)
-        stock[:, :, -1] = ahead[-1]
-        later_full, later_none = np.ones(counts.shape[:2]), np.ones(counts.shape[:2])
-        for hour in range(n_hours - 2, -1, -1):
-            had, gone, back = ahead[hour], chance[:, :, hour], refill[hour]
-            to_full = with_stock[:, :, hour + 1] * later_full
-            to_none = with_none[:, :, hour + 1] * later_none
-            ran_out = had * gone * to_none
-            came_back = (1 - had) * back * to_full
-            total = ran_out + came_back + had * (1 - gone) * to_full
-            total = total + (1 - had) * (1 - back) * to_none
-            emptied[:, :, hour], filled[:, :, hour] = ran_out / total, came_back / total
-            from_full = (1 - gone) * to_full + gone * to_none
-            from_none = back * to_full + (1 - back) * to_none
-            largest = np.maximum(from_full, from_none)
-            later_full, later_none = from_full / largest, from_none / largest
-            weighed = had * later_full
-            stock[:, :, hour] = weighed / (weighed + (1 - had) * later_none)
-        likelihood.append(log_sum)
-        parts.append((stock, emptied, filled))
-    logs = np.array(likelihood)
-    weight = np.exp(logs - logs.max(axis=0))
-    weight /= weight.sum(axis=0)
-    stock, emptied, filled = (
-        np.einsum("ksd,ksdh->sdh", weight, np.array([each[which] for each in parts]))
-        for which in range(3)
-    )
-    return stock, emptied, filled

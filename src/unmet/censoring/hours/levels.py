@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmet.arrays import Array
+from unmet.arrays import Array, slices
 from unmet.tables.hours import HOURS
 from unmet.tables.panel import Places
 
@@ -53,7 +53,7 @@ def blocks_of_series(shape: tuple[int, int], most_hours: int = 2_000_000) -> lis
     """Cut series × days into parts of at most `most_hours` hours, to process one at a time."""
     n_series, n_days = shape
     size = max(most_hours // (n_days * HOURS), 1)
-    return [slice(start, min(start + size, n_series)) for start in range(0, n_series, size)]
+    return slices(n_series, size)
 
 
 def flat_shape(opened: NDArray[np.bool_], kind: Places) -> DayShape:

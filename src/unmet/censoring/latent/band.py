@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers
+from unmet.arrays import Array, Band, Features, common_rows, expand, read_numbers, slices
 from unmet.censoring.latent.diagnose import diagnose
 from unmet.censoring.latent.fit import arithmetic, fit_censoring
 from unmet.censoring.latent.location import looks_for_bends
@@ -101,8 +101,6 @@ class LatentBand(BandRule):
         How much the observations hide, and how certain that is.
     model_ : CensoringModel
         Distribution of the truth of any row.
-    share_censored_ : float
-        Share of rows whose truth lies above the observation.
     order_rule_ : OrderRuleDetection or None
         The fitted search for an order rule, if times were given.
 
@@ -170,11 +168,6 @@ class LatentBand(BandRule):
         self.model_.diagnosis_ = found
 
     @property
-    def share_censored_(self) -> float:
-        """Share of rows whose truth lies above the observation."""
-        return self.model_.chosen.share
-
-    @property
     def order_rule_(self) -> OrderRuleDetection | None:
         """The fitted search for an order rule, if times were given."""
         found: OrderRuleDetection | None = self.model_.order_rule
@@ -186,18 +179,8 @@ class LatentBand(BandRule):
         if self._blend is None:
             # On real sets 0, .5 and 1 close the same share of the gap, but for 3 points.
             self._blend = 0.0 if looks_for_bends("auto", estimator) else 0.5
-        self.model_ = fit_censoring(
-            rows,
-            sellout_rate=self.sellout_rate,
-            order_rule=self.order_rule,
-            families=self.families,
-            orders=self.orders,
-            location=self.location,
-            estimator=estimator,
-            when_unidentified=self.when_unidentified,
-            max_rows=self.max_rows,
-            random_state=self.random_state,
-        )
+        how = {name: each for name, each in self.get_params(deep=False).items() if name != "blend"}
+        self.model_ = fit_censoring(rows, estimator=estimator, **how)
         self._verdicts: dict[str, Any] = {}
         return self.diagnosis_
 
@@ -229,11 +212,10 @@ class LatentBand(BandRule):
 
     def _regrets(
         self, features: Features, cost: Cost, *, anchored: bool
-    ) -> Iterator[tuple[NDArray[np.intp], RowRegrets]]:
+    ) -> Iterator[tuple[slice, RowRegrets]]:
         """Go through the rows, some at a time: what decisions lose under all that counts."""
-        left, n_rows = self._left(cost), features.shape[0]
-        for start in range(0, n_rows, ROWS_AT_A_TIME):
-            index = np.arange(start, min(start + ROWS_AT_A_TIME, n_rows))
+        left = self._left(cost)
+        for index in slices(features.shape[0], ROWS_AT_A_TIME):
             part = features[index], cost.take(index)
             yield index, RowRegrets(self.model_, left, *part, anchored=anchored)
 

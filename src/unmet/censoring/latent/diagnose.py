@@ -163,10 +163,7 @@ def _by_shape(model: FittedModel, identified: Identified) -> tuple[Identified, l
 
 
 def _stake(
-    model: FittedModel,
-    fitted: FittedCandidate,
-    rows: Rows,
-    both: tuple[Array, Array] | None = None,
+    model: FittedModel, fitted: FittedCandidate, rows: Rows, both: tuple[Array, Array] | None = None
 ) -> float:
     """Mean cost that ignoring the censoring adds to a row, if this candidate model is true."""
     if not model.hides(fitted):

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
@@ -121,7 +120,13 @@ def fit_censoring(
     offers = used.limits is not None and not (set(used.limits.kinds) - {"left", "right"})
     if offers:
         _check_offers(used, notes)
-    to_stack = _to_stack(used, tried, imposed, order_plane is not None, auto=auto, offers=offers)
+    # where all is known of the rows, or nothing but a rate, distributions are stacked
+    to_stack: list[Family] = []
+    rate_alone = auto and imposed is not None and used.censored is None
+    able = used.all_known or (rate_alone and not isinstance(used.cost, CustomPricing))
+    if able and (used.limits is None or offers) and order_plane is None:
+        positive = Observed.of(used).positive
+        to_stack = plain_families(tried, auto=auto, positive=positive, offers=offers)
 
     n_basis = used.features.shape[1] + 1
     if n_basis > MAX_COLUMNS or to_stack:
@@ -189,26 +194,6 @@ def _skewness(data: Observed) -> tuple[float, float]:
     return skewness((seen - expected) / noise, weight)
 
 
-def _to_stack(
-    sample: Rows,
-    families: Sequence[Family],
-    rate: float | None,
-    on_plane: bool,
-    *,
-    auto: bool,
-    offers: bool,
-) -> list[Family]:
-    """Families to stack; none where not all rows are known, or orders left a point mass."""
-    if (sample.limits is not None and not offers) or on_plane:
-        return []
-    rate_alone = auto and rate is not None and sample.censored is None
-    # offers are not made as orders are: their profile is another
-    if sample.all_known or (rate_alone and not isinstance(sample.cost, CustomPricing)):
-        positive = Observed.of(sample).positive
-        return plain_families(families, auto=auto, positive=positive, offers=offers)
-    return []
-
-
 def _credible(
     model: FittedModel, candidates: Sequence[FittedCandidate], *, known: bool
 ) -> list[FittedCandidate]:
@@ -270,29 +255,18 @@ def _learn(
         # orders that scatter leave no mark: where demand is free, any share is possible
         model.share_range = (low, 1.0 if model.free else high)
     else:
-        _believe(model, harmless, folds, sample, (low, high))
-
-
-def _believe(
-    model: FittedModel,
-    harmless: FittedCandidate,
-    folds: NDArray[np.intp],
-    sample: Rows,
-    ends: tuple[float, float],
-) -> None:
-    """Believe what a shape alone says only as far as it survives; else nothing is hidden."""
-    data, best = model.data, model.ranked[0]
-    claimed = best if best.share > 0.0 else model.chosen
-    difference = any_smooth_distribution(data, claimed, harmless, folds)
-    model.smooth = model.free and not sharper(difference, data.weight)
-    if not model.smooth:
-        told = sample.time, sample.series
-        model.checks = robustness_checks(data, model.chosen, harmless, *told)
-    again = [each.share for each in model.checks]
-    model.share_range = min([ends[0], *again]), max([ends[1], *again])
-    if model.smooth or not all(each.holds for each in model.checks):
-        # orders that scatter would not have been seen: no share of theirs is ruled out by this
-        model.chosen, model.share_range = harmless, (0.0, 1.0)
+        # believe what a shape alone says only as far as it survives; else nothing is hidden
+        best = model.ranked[0]
+        claimed = best if best.share > 0.0 else model.chosen
+        difference = any_smooth_distribution(data, claimed, harmless, folds)
+        model.smooth = model.free and not sharper(difference, data.weight)
+        if not model.smooth:
+            model.checks = robustness_checks(data, model.chosen, harmless, sample)
+        again = [each.share for each in model.checks]
+        model.share_range = min([low, *again]), max([high, *again])
+        if model.smooth or not all(each.holds for each in model.checks):
+            # orders that scatter would not have been seen: no share of theirs is ruled out by this
+            model.chosen, model.share_range = harmless, (0.0, 1.0)
 
 
 _RISES = (

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, special
 
-from unmet.arrays import Array, Numbers
+from unmet.arrays import Array, Numbers, taken
 from unmet.censoring.latent.counts import count_likelihood, count_share
 from unmet.censoring.latent.families import NORMAL, Family, ratio
 
@@ -236,16 +236,8 @@ class Problem:
 
     def take(self, index: NDArray[np.intp]) -> Problem:
         """Keep some rows."""
-        return replace(
-            self,
-            basis=self.basis[index],
-            scale_basis=self.scale_basis[index],
-            point=self.point[index],
-            kind=self.kind[index],
-            weight=self.weight[index],
-            width=None if self.width is None else self.width[index],
-            entry=None if self.entry is None else self.entry[index],
-        )
+        names = ("basis", "scale_basis", "point", "kind", "weight", "width", "entry")
+        return replace(self, **taken(self, index, *names))
 
     def residual(self, parameters: Array) -> tuple[Array, Array, Array]:
         """Points in units of the scale from the location; location and log-scale of the rows."""

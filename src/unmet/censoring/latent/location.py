@@ -8,48 +8,28 @@ the likelihood sees (`LocationBasis`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from threadpoolctl import ThreadpoolController
 
-from unmet.arrays import Array, Features
+from unmet.arrays import Array, Features, Mask
 from unmet.censoring.latent.families import NORMAL, ratio
 from unmet.censoring.latent.likelihood import Problem, ScaleName, maximise, row_likelihood
 from unmet.censoring.latent.observed import Observed
 from unmet.censoring.latent.selection import WORTH, behind, first_start
 from unmet.rows import Rows
-from unmet.validation import refusal
+from unmet.validation import one_thread, refusal
 
 Folds: TypeAlias = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 """Rows to learn from, and rows held out; every row is held out once."""
-Mask: TypeAlias = NDArray[np.bool_]
 
 MAX_COLUMNS = 256
 """With more columns the location is that of a ridge regression: p × p matrices would take over."""
 _MAX_TREES, _TREES_PER_LOOK = 300, 5
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    """Find the loaded libraries, scikit-learn's among them; once, for it takes milliseconds."""
-    return ThreadpoolController()
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """Let trees inside the ``with`` use one thread.
-
-    They are small and many, and threads wait for each other several times in each of them: on two
-    cores that others use as well, two threads take thirty times as long as one.
-    """
-    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="openmp")
-    return limit
 
 
 def edges_of(features: Array) -> list[Array]:
@@ -191,7 +171,7 @@ class Location:
         if not isinstance(self.levels[0], Grown):  # one that the user gave
             return np.asarray(self.levels[0].predict(features), dtype=float).reshape(-1, 1)
         rows = dense(features)
-        with one_thread():
+        with one_thread("openmp"):
             values = [each.predict(rows) for each in self.levels]
             if self.spread is not None:
                 values.append(np.log(np.maximum(self.spread.predict(rows), self.least)))
@@ -242,7 +222,8 @@ def find_location(
     if not looks_for_bends(setting, estimator) or n_rows < 150 or n_rows * n_columns > 100_000_000:
         return None
     known = None if censored is None or np.isnan(censored).any() else censored == 1
-    with one_thread():
+    # trees are small and many: two threads, on two cores that others use, take thirty times as long
+    with one_thread("openmp"):
         if sample.limits is not None:
             location = _grown_on_limits(sample, seed)
         elif logs and known is not None:
@@ -276,9 +257,26 @@ def _grown(sample: Rows, seed: int, censored: Mask | None) -> Location | None:
         return None
     location = Location([level], [held_out], share)
     if censored is not None and censored.any():
-        told = features, observed, weight, folds, held_out, censored, seed
-        truth, of_truth = _of_truth(*told, level.count)
-        location = Location([level, truth], [held_out, of_truth], share)
+        # Trees that follow the truth: censored regression with normal noise, by Newton's steps. The
+        # log-likelihood of a censored row is log S(u), u = (s − location) / scale, with slope
+        # λ/scale in the location and curvature −λ(λ − u)/scale², λ the hazard. So each step fits a
+        # working response with these weights, a seen row being its own response with weight one;
+        # the first steps by at most as many trees as follow the observations.
+        at, scale = held_out, float(np.sqrt(np.average((observed - held_out) ** 2, weights=weight)))
+        for most in (level.count, level.count, _MAX_TREES):
+            u = (observed - at) / scale
+            hazard = ratio(NORMAL.density(u)[0], NORMAL.log_survival(u))
+            curvature = np.clip(hazard * (hazard - u), 0.02, 1.0)
+            response = np.where(censored, at + scale * hazard / curvature, observed)
+            counts = weight * np.where(censored, curvature, 1.0)
+            counts = counts / counts.mean()
+            truth, at, _ = grow(features, response, counts, folds, seed, most=most)
+            u = (observed - at) / scale
+            # of a normal truth beyond u the mean square is 1 + uλ: expectation-maximisation
+            hazard = ratio(NORMAL.density(u)[0], NORMAL.log_survival(u))
+            square = np.where(censored, 1.0 + u * hazard, u * u)
+            scale *= float(np.sqrt(np.average(square, weights=weight)))
+        location = Location([level, truth], [held_out, at], share)
     away = np.abs(observed - held_out)
     spread, far, _ = grow(features, away, weight, folds, seed, most=60, plane=False)
     if spread.trees is not None:
@@ -286,40 +284,6 @@ def _grown(sample: Rows, seed: int, censored: Mask | None) -> Location | None:
         logs = np.log(np.maximum(far, location.least))
         location.held_out = np.column_stack([location.held_out, logs])
     return location
-
-
-def _of_truth(
-    features: Array,
-    observed: Array,
-    weight: Array,
-    folds: Folds,
-    location: Array,
-    censored: Mask,
-    seed: int,
-    count: int,
-) -> tuple[Grown, Array]:
-    """Trees that follow the truth: censored regression with normal noise, by Newton's steps.
-
-    The log-likelihood of a censored row is log S(u), u = (s − location) / scale, with slope λ/scale
-    in the location and curvature −λ(λ − u)/scale², λ the hazard. So each step fits a working
-    response with these weights, a seen row being its own response with weight one; the first steps
-    by at most as many trees as follow the observations (`count`).
-    """
-    scale = float(np.sqrt(np.average((observed - location) ** 2, weights=weight)))
-    for most in (count, count, _MAX_TREES):
-        u = (observed - location) / scale
-        hazard = ratio(NORMAL.density(u)[0], NORMAL.log_survival(u))
-        curvature = np.clip(hazard * (hazard - u), 0.02, 1.0)
-        response = np.where(censored, location + scale * hazard / curvature, observed)
-        counts = weight * np.where(censored, curvature, 1.0)
-        counts = counts / counts.mean()
-        grown, location, _ = grow(features, response, counts, folds, seed, most=most)
-        u = (observed - location) / scale
-        # of a normal truth beyond u the mean square is 1 + uλ: a step of expectation-maximisation
-        hazard = ratio(NORMAL.density(u)[0], NORMAL.log_survival(u))
-        square = np.where(censored, 1.0 + u * hazard, u * u)
-        scale *= float(np.sqrt(np.average(square, weights=weight)))
-    return grown, location
 
 
 def _given(sample: Rows, regressor: Any, seed: int) -> Location:

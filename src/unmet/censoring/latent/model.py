@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from unmet.arrays import Array, Features, Numbers
+from unmet.arrays import Array, Features, Numbers, slices
 from unmet.censoring.latent.counts import count_likelihood, count_quantile, moments, reaches
 from unmet.censoring.latent.likelihood import CENSORED, UNKNOWN, row_likelihood
 from unmet.censoring.latent.location import LocationBasis
@@ -258,8 +258,7 @@ class FittedModel(CensoringModel):
             own = self.at(fitted, features)
             return own.truth(cost.level), self.linear_quantile(own.basis, cost.level)
         both = np.empty((2, features.shape[0]))
-        for start in range(0, features.shape[0], ROWS_AT_A_TIME):
-            index = np.arange(start, min(start + ROWS_AT_A_TIME, features.shape[0]))
+        for index in slices(features.shape[0], ROWS_AT_A_TIME):
             own, evaluated = self.at(fitted, features[index]), cost.take(index)
             both[0, index] = best_decisions(own.truth, evaluated)
             both[1, index] = best_decisions(own.observed, evaluated)

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.arrays import Array, Limits
+from unmet.arrays import Array, Limits, taken
 from unmet.censoring.latent.families import FAMILIES, Family, Space
 from unmet.censoring.latent.likelihood import (
     BELOW,
@@ -119,17 +119,10 @@ class Observed:
     def take(self, index: NDArray[np.intp]) -> Observed:
         """Keep some rows; units stay those of all."""
         weight = self.weight[index]
-        return replace(
-            self,
-            observation=self.observation[index],
-            weight=weight / weight.mean(),
-            kind=self.kind[index],
-            limits=None if self.limits is None else self.limits.take(index),
-            basis=self.basis[index],
-            order_basis=None if self.order_basis is None else self.order_basis[index],
-            scale_bases={name: each[index] for name, each in self.scale_bases.items()},
-            entry=None if self.entry is None else self.entry[index],
-        )
+        names = ("observation", "kind", "limits", "basis", "order_basis", "entry")
+        scales = {name: each[index] for name, each in self.scale_bases.items()}
+        some = taken(self, index, *names)
+        return replace(self, **some, weight=weight / weight.mean(), scale_bases=scales)
 
     def few(self, enough: int) -> Observed | None:
         """So many rows; None where all are not twice as many.

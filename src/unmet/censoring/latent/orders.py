@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from unmet.arrays import Array, Features
+from unmet.arrays import Array, Features, Mask
 from unmet.censoring.latent.likelihood import FLOOR
-from unmet.censoring.latent.location import MAX_COLUMNS, Mask
+from unmet.censoring.latent.location import MAX_COLUMNS
 from unmet.censoring.latent.observed import Observed
 from unmet.censoring.latent.sellout import RateRange
 from unmet.costs import Newsvendor

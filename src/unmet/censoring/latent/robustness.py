@@ -24,15 +24,13 @@ from unmet.censoring.latent.likelihood import CENSORED, FLOOR, UNKNOWN, maximise
 from unmet.censoring.latent.observed import Observed
 from unmet.censoring.latent.selection import LEAST_SHARE, PROOF, FittedCandidate, behind
 from unmet.censoring.model import RobustnessCheck
+from unmet.rows import Rows
 
 # --- any smooth distribution
 
 
 def any_smooth_distribution(
-    data: Observed,
-    fitted: FittedCandidate,
-    harmless: FittedCandidate,
-    folds: NDArray[np.intp],
+    data: Observed, fitted: FittedCandidate, harmless: FittedCandidate, folds: NDArray[np.intp]
 ) -> Array:
     """How much likelier each row is under a candidate model than under any smooth distribution.
 
@@ -211,11 +209,7 @@ def counted_share(
 
 
 def robustness_checks(
-    data: Observed,
-    chosen: FittedCandidate,
-    harmless: FittedCandidate,
-    time: NDArray[np.generic] | None,
-    series: NDArray[np.generic] | None,
+    data: Observed, chosen: FittedCandidate, harmless: FittedCandidate, sample: Rows
 ) -> tuple[RobustnessCheck, ...]:
     """Look for the censoring that a shape seems to show in other ways of looking at the rows.
 
@@ -226,11 +220,12 @@ def robustness_checks(
         Candidate with censoring.
     harmless : FittedCandidate
         Best candidate model without.
-    time : ndarray of shape (n_rows,) or None
-        The order of the rows where there is none.
-    series : ndarray of shape (n_rows,) or None
+    sample : Rows
+        Their dates and series; without dates their order.
     """
-    when = np.arange(data.n_rows) if time is None else np.unique(time, return_inverse=True)[1]
+    series, when = sample.series, np.arange(data.n_rows)
+    if sample.time is not None:
+        when = np.unique(sample.time, return_inverse=True)[1]
     order, half = np.argsort(when, kind="stable"), data.n_rows // 2
     looks = {
         "the first half of the rows": data.take(np.sort(order[:half])),

@@ -41,9 +41,9 @@ from math import erfc, hypot, log, sqrt
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from unmet.arrays import Array, Places, slices
 from unmet.costs.hinge import Kinks
 from unmet.solvers.blocks.source import BlockSource, RowBlock, dense
 from unmet.solvers.exact.direct import StandardProblem, add_lasso, exact_zeros, flat_hinges
@@ -51,8 +51,6 @@ from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.interior_point import InteriorPoint, Operator, follow_central_path
 from unmet.solvers.problem import Hinges, Solution
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Found = TypeVar("Found")
 Price = Callable[[RowBlock, float], Kinks]
 """From rows with weight, and a factor of their weights, to the kinks of their costs."""
@@ -83,7 +81,7 @@ class KinkBlock:
     def __len__(self) -> int:
         return len(self.kinks.position[0])
 
-    def take(self, rows: Index) -> KinkBlock:
+    def take(self, rows: Places) -> KinkBlock:
         """Copy the given rows; slopes that all rows share stay one number."""
         kinks = Kinks(*(_columns(each, rows) for each in self.kinks))
         return KinkBlock(self.features.take(rows, axis=0), kinks)
@@ -101,8 +99,7 @@ class KinkBlock:
         Several sweeps over a chunk should find it in the cache.
         """
         size = max(512, 125_000 // max(self.features.shape[1], 1))
-        for first in range(0, len(self), size):
-            part = slice(first, first + size)
+        for part in slices(len(self), size):
             kinks = Kinks(*(each[:, part] for each in self.kinks))
             yield KinkBlock(dense(self.features[part]), kinks)
 
@@ -111,7 +108,7 @@ class KinkBlock:
         yield task(self.chunks())
 
 
-def _columns(values: Array, rows: Index) -> Array:
+def _columns(values: Array, rows: Places) -> Array:
     """Take columns of an array; a view when all columns are one and the same."""
     return values[:, : len(rows)] if values.strides[1] == 0 else values[:, rows]
 
@@ -157,7 +154,7 @@ def join_blocks(parts: Sequence[KinkBlock], n_features: int) -> KinkBlock:
     return KinkBlock(features, Kinks(position, *shared))
 
 
-def spread_sample(n_rows: int, size: int, generator: np.random.Generator) -> Index:
+def spread_sample(n_rows: int, size: int, generator: np.random.Generator) -> Places:
     """Sorted row numbers without repeats, one at random from each of ``size`` equal stretches."""
     stretch = n_rows / size
     rows = (np.arange(size) * stretch).astype(np.intp)
@@ -207,7 +204,7 @@ class Leverage:
         elif np.quantile(exact / np.maximum(rough, 1e-300), 0.995) <= 1.6:
             self.root = proxy
 
-    def __call__(self, features: Array, rows: Index | None = None) -> float | Array:
+    def __call__(self, features: Array, rows: Places | None = None) -> float | Array:
         """Return one number for all rows or one per row, about 1; infinite where unknown."""
         if self.root is None:
             return 1.0
@@ -222,8 +219,7 @@ class Leverage:
         assert self.root is not None
         whitened = design * self.root if self.root.ndim == 1 else design @ self.root
         squared = np.einsum("ij,ij->i", whitened, whitened)
-        result: Array = np.sqrt(squared / design.shape[1])
-        return result
+        return np.asarray(np.sqrt(squared / design.shape[1]))
 
 
 # --- Passes that sort kinks into far and near, and check an earlier sorting.
@@ -232,12 +228,12 @@ class Leverage:
 Earlier: TypeAlias = tuple[Rule, float, Sequence[Array]]
 """The sorting before: its rule, the width outside which its sides are final, and for rows in memory
 the decisions of then, chunk by chunk."""
-OpenKinks: TypeAlias = list[tuple[Array, Index, Hinges]]
+OpenKinks: TypeAlias = list[tuple[Array, Places, Hinges]]
 """Near kinks, part by part: features, the rows of these that are open, and their hinges. Features
 are copied only when they are gathered, so that a random share costs no more."""
 
 
-def _open_kinks(block: KinkBlock, kink: int, rows: Index) -> tuple[Array, Index, Hinges]:
+def _open_kinks(block: KinkBlock, kink: int, rows: Places) -> tuple[Array, Places, Hinges]:
     """One kink of some rows, those left out where it costs nothing on either side."""
     below, above = (_columns(s, rows) for s in (block.kinks.below, block.kinks.above))
     idle = below[kink] + above[kink] <= 0
@@ -255,17 +251,6 @@ def _thinned(near: OpenKinks, share: float, generator: np.random.Generator) -> O
         position, *slopes = hinges.take(kept)
         found.append((features, rows[kept], Hinges(position, *(each / share for each in slopes))))
     return found
-
-
-def _gather(near: OpenKinks) -> tuple[Array, Hinges]:
-    """Return the feature rows of near kinks and their hinges."""
-    hinges = Hinges(*map(np.concatenate, zip(*(each for *_, each in near), strict=True)))
-    features = np.empty((len(hinges.position), near[0][0].shape[1]))
-    start = 0
-    for block, rows, _ in near:
-        block.take(rows, axis=0, out=features[start : start + len(rows)], mode="clip")
-        start += len(rows)
-    return features, hinges
 
 
 def _mean_square(near: OpenKinks) -> float:
@@ -385,7 +370,7 @@ class Sort:
         return found
 
     def _flips(
-        self, block: KinkBlock, kink: int, wrong: Index, before: Array, residual: Array
+        self, block: KinkBlock, kink: int, wrong: Places, before: Array, residual: Array
     ) -> float:
         """Cost of kinks that have changed side, if they were fixed: outside the earlier width."""
         assert self.earlier is not None
@@ -663,7 +648,13 @@ class Screening:
     ) -> InteriorPoint:
         """Solve the near kinks, or a share of them, beside the lines of the far ones."""
         near = _thinned(found.near, share, self.generator) if share < 1.0 else found.near
-        features, hinges = _gather(near)
+        # return the feature rows of near kinks and their hinges
+        hinges = Hinges(*map(np.concatenate, zip(*(each for *_, each in near), strict=True)))
+        features = np.empty((len(hinges.position), near[0][0].shape[1]))
+        start = 0
+        for block, rows, _ in near:
+            block.take(rows, axis=0, out=features[start : start + len(rows)], mode="clip")
+            start += len(rows)
         operator = Operator(self.standard.design(features))
         linear, cost = (
             linear + self.standard.gradient(found.moments, found.total),

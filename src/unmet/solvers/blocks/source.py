@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unmet.arrays import Array, Places
 from unmet.errors import InvalidInput
 from unmet.rows import SIZES
 from unmet.validation import WholeNumber
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Result = TypeVar("Result")
 
 SAMPLE_ENTRIES = 40_000_000
@@ -65,7 +64,7 @@ class RowBlock:
     def __len__(self) -> int:
         return int(self.features.shape[0])
 
-    def take(self, index: Index | slice) -> RowBlock:
+    def take(self, index: Places | slice) -> RowBlock:
         """Keep some rows."""
         kept: dict[str, Any] = {name: value[index] for name, value in self._columns().items()}
         return replace(self, features=self.features[index], **kept)
@@ -171,15 +170,8 @@ class ArrayBlocks(BlockSource):
     ) -> None:
         self.features = _read_features(features)
         self.n_rows, self.n_features = self.features.shape
-        columns = given(
-            observation=observed,
-            weight=weight,
-            low=low,
-            high=high,
-            underage=underage,
-            overage=overage,
-            censored=censored,
-        )
+        costs, ends = {"underage": underage, "overage": overage}, {"low": low, "high": high}
+        columns = given(observation=observed, weight=weight, **ends, **costs, censored=censored)
         self.columns = {name: self._read_column(name, each) for name, each in columns.items()}
         self.names = read_names(names, self.n_features)
         self.block_rows = WholeNumber(1)("block_rows", block_rows)

@@ -331,7 +331,28 @@ class Grower:
             return self._walk(self._distinct)[self._groups[1]]
         if self._features.shape[0] <= 4000:  # they walk faster than LightGBM writes a tree down
             return self._walk(self._features)
-        return self._locate()
+        # leaf of each row, by the change of LightGBM's scores
+        # by how much the newest tree has changed LightGBM's scores of the training rows
+        change = -self._scores
+
+        def keep(scores: Array, _: Any) -> tuple[str, float, bool]:
+            self._scores = scores.copy()
+            return "scores", 0.0, False
+
+        self._booster.eval_train(keep)
+        change += self._scores
+        (output,) = self._read("leaf_value")
+        order = np.argsort(output)
+        value = output[order]
+        leaf: Index = order[np.searchsorted(0.5 * (value[1:] + value[:-1]), change)]
+        reach = max(float(np.abs(self._scores).max()), float(np.abs(value).max()))
+        equal = np.diff(value) <= 1e-12 * reach
+        if equal.any():  # such as leaves in which all rows lie on one side; these rows must walk
+            twin = np.zeros(value.size, dtype=bool)
+            twin[order[1:][equal]] = twin[order[:-1][equal]] = True
+            rows = np.flatnonzero(twin[leaf])
+            leaf[rows] = self._walk(self._features[rows])
+        return leaf
 
     def splits(self) -> Splits:
         """Structure of the newest tree."""
@@ -346,8 +367,7 @@ class Grower:
 
     def newest(self, features: Features) -> Array:
         """Give the newest tree's value for other rows."""
-        value: Array = self._predict(features, raw_score=True)
-        return value
+        return np.asarray(self._predict(features, raw_score=True))
 
     def text(self, n_trees: int) -> str:
         """Write the first trees in LightGBM's own format."""
@@ -363,34 +383,6 @@ class Grower:
 
     def _walk(self, features: Features) -> Index:
         return np.asarray(self._predict(features, pred_leaf=True)).reshape(-1).astype(np.intp)
-
-    def _locate(self) -> Index:
-        """Leaf of each row, by the change of LightGBM's scores."""
-        change = self._change()
-        (output,) = self._read("leaf_value")
-        order = np.argsort(output)
-        value = output[order]
-        leaf: Index = order[np.searchsorted(0.5 * (value[1:] + value[:-1]), change)]
-        reach = max(float(np.abs(self._scores).max()), float(np.abs(value).max()))
-        equal = np.diff(value) <= 1e-12 * reach
-        if equal.any():  # such as leaves in which all rows lie on one side; these rows must walk
-            twin = np.zeros(value.size, dtype=bool)
-            twin[order[1:][equal]] = twin[order[:-1][equal]] = True
-            rows = np.flatnonzero(twin[leaf])
-            leaf[rows] = self._walk(self._features[rows])
-        return leaf
-
-    def _change(self) -> Array:
-        """By how much the newest tree has changed LightGBM's scores of the training rows."""
-        change = -self._scores
-
-        def keep(scores: Array, _: Any) -> tuple[str, float, bool]:
-            self._scores = scores.copy()
-            return "scores", 0.0, False
-
-        self._booster.eval_train(keep)
-        change += self._scores
-        return change
 
     def _predict(self, features: Features, **what: bool) -> Any:
         """Ask the newest tree."""

@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.arrays import Array
+from unmet.arrays import Array, golden_section
 from unmet.costs import HingeCost, SquaredError
 from unmet.costs.hinge import Kinks
 from unmet.errors import SolverFailure
@@ -135,16 +135,7 @@ def search_minimisers(
         # Of few points some are candidates twice: their neighbours are the points next to them.
         first = np.maximum(np.minimum(before, at - 1), first)
         last = np.minimum(np.maximum(after, at + 1), last)
-    low, high, golden = point[first], point[last], 0.5 * (np.sqrt(5.0) - 1.0)
-    left, right = high - golden * (high - low), low + golden * (high - low)
-    at_left, at_right = offer(left), offer(right)
-    for _ in range(16):
-        lower = at_left <= at_right
-        low, high = np.where(lower, low, left), np.where(lower, right, high)
-        new = np.where(lower, high - golden * (high - low), low + golden * (high - low))
-        at_new = offer(new)
-        left, right = np.where(lower, new, right), np.where(lower, left, new)
-        at_left, at_right = np.where(lower, at_new, at_right), np.where(lower, at_left, at_new)
+    golden_section(offer, point[first], point[last], 16)
     return best
 
 
@@ -242,8 +233,7 @@ class HingeObjective(Objective):
 
     def gradient(self, decision: Array) -> Single:
         """Subgradient, 0 at kinks where that is one."""
-        gradient: Single = self._scaled.slope(decision[np.newaxis])[0]
-        return gradient
+        return np.asarray(self._scaled.slope(decision[np.newaxis])[0])
 
     def intervals(self, decision: Array, leaf: Index, n_leaves: int) -> Intervals:
         """Exact, by sorting."""

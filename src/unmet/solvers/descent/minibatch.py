@@ -207,7 +207,19 @@ def solve_minibatch(
         how = units, np.zeros_like(penalty), fit_intercept, options
         evaluator = _Descent(rows.take(held_out), _normalised(weight[held_out]), *how)
     parameters = _begin(start, units, n_features, fit_intercept)
-    parameters, epochs = _descend(parameters, descent, evaluator, random, options)
+    # run epochs until an option says stop; parameters to return, and epochs run
+    least, best, idle, epochs = np.inf, parameters, 0, 0
+    while epochs < options.epochs:
+        descent.epoch(parameters, random)
+        epochs += 1
+        found = evaluator.objective(parameters)
+        if found < least - options.tolerance:
+            least, best, idle = found, parameters.copy(), 0
+        else:
+            idle += 1
+        if found < options.baseline or (options.early_stopping and idle >= options.patience):
+            break
+    parameters = best if options.early_stopping else parameters
     coefficients, intercept = _restore(parameters, units, fit_intercept)
     decision = np.asarray(rows.features @ coefficients + intercept)
     loss = rows.cost.loss(decision, rows.observation, rows.band)
@@ -306,28 +318,6 @@ def _append_ones(features: Features) -> Features:
     if isinstance(features, np.ndarray):
         return np.hstack([features, ones])
     return sparse.csr_array(sparse.hstack([features, sparse.csr_array(ones)], format="csr"))
-
-
-def _descend(
-    parameters: Array,
-    training: _Descent,
-    evaluator: _Descent,
-    random: RandomState,
-    options: MiniBatchOptions,
-) -> tuple[Array, int]:
-    """Run epochs until an option says stop; parameters to return, and epochs run."""
-    least, best, idle, epoch = np.inf, parameters, 0, 0
-    while epoch < options.epochs:
-        training.epoch(parameters, random)
-        epoch += 1
-        loss = evaluator.objective(parameters)
-        if loss < least - options.tolerance:
-            least, best, idle = loss, parameters.copy(), 0
-        else:
-            idle += 1
-        if loss < options.baseline or (options.early_stopping and idle >= options.patience):
-            break
-    return (best if options.early_stopping else parameters), epoch
 
 
 def _split(

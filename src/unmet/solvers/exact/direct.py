@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Array
 from unmet.costs.hinge import Kinks
 from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.interior_point import (
@@ -22,8 +22,6 @@ from unmet.solvers.exact.interior_point import (
     follow_central_path,
 )
 from unmet.solvers.problem import HingeProblem, Hinges, Solution
-
-Array = NDArray[np.float64]
 
 ACCEPTABLE_GAP = 1e-6
 """Relative gap that is still handed back when rounding stops the iteration."""

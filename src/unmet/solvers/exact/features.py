@@ -19,13 +19,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack, qr, solve_triangular
 
+from unmet.arrays import Array, Places
 from unmet.solvers.problem import Hinges
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+Keep: TypeAlias = Literal["none", "constant", "all"]
 
 _DEPENDENT = 1e-11  # share of its spread below which a column counts as explained by others
 
@@ -52,16 +51,11 @@ class Standardisation:
     scale: Array
     intercept: bool
     basis: Array | None = None
-    dependence: tuple[Index, Index, Array] | None = None
+    dependence: tuple[Places, Places, Array] | None = None
 
     @classmethod
     def of(
-        cls,
-        features: Array,
-        intercept: bool,
-        *,
-        rotate: bool = True,
-        keep: Literal["none", "constant", "all"] = "none",
+        cls, features: Array, intercept: bool, *, rotate: bool = True, keep: Keep = "none"
     ) -> tuple[Standardisation, Array]:
         """Standardise rows: coordinates and design matrix.
 
@@ -192,7 +186,7 @@ class Standardisation:
 # --- Rows that repeat.
 
 
-RowGroups: TypeAlias = tuple[Index, Index]
+RowGroups: TypeAlias = tuple[Places, Places]
 """One row number for each distinct row; and for each row, the place of its equal among these."""
 
 
@@ -229,7 +223,7 @@ def groups_of(features: Array) -> RowGroups | None:
     return by_code[opens], group
 
 
-def sort_kinks(group: Index, position: Array) -> tuple[Index, Index, tuple[Index, Index]]:
+def sort_kinks(group: Places, position: Array) -> tuple[Places, Places, tuple[Places, Places]]:
     """Sort kinks by distinct row and position, so that those at the same place become one.
 
     Parameters
@@ -263,7 +257,7 @@ def sort_kinks(group: Index, position: Array) -> tuple[Index, Index, tuple[Index
     return order, runs, (row[runs], np.flatnonzero(starts_row[runs]))
 
 
-def merge_kinks(hinges: Hinges, order: Index, runs: Index) -> Hinges:
+def merge_kinks(hinges: Hinges, order: Places, runs: Places) -> Hinges:
     """Add up the slopes of kinks at the same place on equal rows.
 
     The weight is the mean: a heavy kink need not be kept farther from its ends than a light

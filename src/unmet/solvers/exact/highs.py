@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
+from unmet.arrays import Array
 from unmet.errors import InvalidInput, SolverFailure, Unsupported
 from unmet.solvers.exact.direct import proved
 from unmet.solvers.problem import HingeProblem, Solution
 
-Floats = NDArray[np.float64]
 Rows: TypeAlias = "sparse.csr_array[np.float64]"  # quoted: older SciPy cannot subscript it
 
 
@@ -61,23 +61,23 @@ class HingeProgram:
     """
 
     rows: Rows
-    position: Floats
-    below: Floats
-    above: Floats
+    position: Array
+    below: Array
+    above: Array
     penalised: NDArray[np.intp]
-    centre: Floats
-    column: Floats
+    centre: Array
+    column: Array
     level: float
     slope: float
 
-    def about(self, point: Floats) -> tuple[HingeProgram, float]:
+    def about(self, point: Array) -> tuple[HingeProgram, float]:
         """Return the same hinges as seen from ``point``, and the unit they are measured in."""
         position = self.position - self.rows @ point
         slopes = self.below + self.above
         unit = float(slopes @ np.abs(position) / slopes.sum()) or 1.0
         return replace(self, position=position / unit), unit
 
-    def with_zeros(self, point: Floats, multipliers: Floats) -> Floats:
+    def with_zeros(self, point: Array, multipliers: Array) -> Array:
         """Set coefficients to exactly 0 where the multiplier of their penalty proves it.
 
         What rounding leaves instead, 1e-19 say, costs something under a steep penalty. The proof
@@ -90,7 +90,7 @@ class HingeProgram:
         point[self.penalised[proven]] = 0.0
         return point
 
-    def certificate(self, point: Floats, multipliers: Floats) -> tuple[float, float, float]:
+    def certificate(self, point: Array, multipliers: Array) -> tuple[float, float, float]:
         """Objective, duality gap and dual residual; the gap is a sum of terms that are all ≥ 0.
 
         The residual lets each parameter move by its own size, or by how far kinks are spread where
@@ -103,7 +103,7 @@ class HingeProgram:
         residual = np.abs(np.asarray(self.rows.T @ y)) @ np.maximum(reach, np.abs(point))
         return float(cost.sum()), float((cost - y * excess).sum()), float(residual)
 
-    def restore(self, point: Floats, fit_intercept: bool) -> tuple[Floats, float]:
+    def restore(self, point: Array, fit_intercept: bool) -> tuple[Array, float]:
         """Coefficients and intercept in the units of the problem."""
         coefficients = point[: len(self.column)] / self.column
         if not fit_intercept:
@@ -147,7 +147,7 @@ def unit_rows(columns: NDArray[np.intp], width: int) -> Rows:
     return sparse.csr_array((ones, (order, columns)), shape=(len(columns), width))
 
 
-def _scaled_columns(problem: HingeProblem) -> tuple[Rows, Floats, Floats]:
+def _scaled_columns(problem: HingeProblem) -> tuple[Rows, Array, Array]:
     """Columns with entries of at most about one, their centres and their divisors.
 
     Only columns far from zero for their spread are centred (a year among indicators, say), so
@@ -252,7 +252,7 @@ def solve_highs(problem: HingeProblem) -> Solution:
     return found
 
 
-def _run(program: HingeProgram) -> tuple[Floats, Floats, int]:
+def _run(program: HingeProgram) -> tuple[Array, Array, int]:
     """Parameters, one multiplier per hinge, iterations; at the tightest tolerance that works."""
     message = ""
     # HiGHS accepts none below 1e-10; the looser ones are for problems on which it gives up

@@ -60,14 +60,12 @@ from math import sqrt
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from unmet.arrays import Array, Places
 from unmet.errors import SolverFailure
 from unmet.solvers.problem import Hinges
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Factor: TypeAlias = Callable[[Array], Array]
 """Solves with a matrix that has been factored."""
 Scale: TypeAlias = tuple[float, float]
@@ -116,8 +114,7 @@ def weighted_gram(rows: Array, weights: Array) -> Array:
     chunk = max(256, 75_000 // max(n_columns, 1))  # 600 kB
     if n_rows <= chunk:
         scaled = rows * root
-        gram: Array = scaled.T @ scaled
-        return gram
+        return np.asarray(scaled.T @ scaled)
     total = np.zeros((n_columns, n_columns))
     buffer = np.empty((chunk, n_columns))
     for first in range(0, n_rows, chunk):
@@ -151,8 +148,8 @@ class Operator:
         self,
         rows: Any,
         blocks: int = 1,
-        merged: tuple[Index, Index] | None = None,
-        penalised: Index | None = None,
+        merged: tuple[Places, Places] | None = None,
+        penalised: Places | None = None,
     ) -> None:
         self.rows, self.blocks, self.merged = rows, blocks, merged
         self.n_parameters = int(rows.shape[1])
@@ -197,7 +194,7 @@ class Operator:
             values = values.reshape(self.blocks, -1).sum(axis=0)
         return values
 
-    def subset(self, kinks: Index) -> Operator:
+    def subset(self, kinks: Places) -> Operator:
         """Return the operator of some kinks, in increasing order, those of ℓ1 all among them."""
         kinks = kinks[: len(kinks) - self.n_lasso]
         rows = kinks % self.rows.shape[0] if self.merged is None else self.merged[0][kinks]
@@ -207,8 +204,7 @@ class Operator:
 
     def times(self, values: Array) -> Array:
         """Return rows'values."""
-        result: Array = values @ self.rows
-        return result
+        return np.asarray(values @ self.rows)
 
     def factor_rows(self, weights: Array, ridge: Array | None) -> Factor:
         """Factor rows' diag(weights) rows + diag(ridge)."""

@@ -16,19 +16,16 @@ whose gap is above 1e-6 of its cost is not handed on.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
-from unmet.arrays import Features
+from unmet.arrays import Array, Features
 from unmet.errors import SolverFailure
 from unmet.solvers.exact.direct import ACCEPTABLE_GAP, CLOSE_COST
 from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.interior_point import factorise, weighted_gram
 from unmet.solvers.exact.sparse import DENSE_ENTRIES, standardise_sparse
 from unmet.solvers.problem import Solution
-
-Array = NDArray[np.float64]
 
 
 def solve_least_squares(

@@ -31,9 +31,9 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from unmet.arrays import Array
 from unmet.errors import SolverFailure, Unsupported
 from unmet.solvers.blocks.screening import KinkBlock, Price, Screening, pays, run_evaluated
 from unmet.solvers.blocks.source import BlockSample, BlockSource, read_sample
@@ -63,8 +63,6 @@ from unmet.solvers.exact.sparse import (
     standardise_sparse,
 )
 from unmet.solvers.problem import HingeProblem, Hinges, Solution
-
-Array = NDArray[np.float64]
 
 
 def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
@@ -121,10 +119,8 @@ def solve_blocks(
     source: BlockSource,
     price: Price,
     sample: BlockSample,
-    *,
     intercept: bool,
-    ridge: Array | None = None,
-    lasso: Array | None = None,
+    penalties: tuple[Array | None, Array | None],
     tolerance: float = 1e-9,
 ) -> Solution:
     """Minimise the mean cost of all rows of a source, plus penalties, to a relative duality gap.
@@ -141,7 +137,8 @@ def solve_blocks(
     sample : BlockSample
         What the sampling read found; at least a few thousand rows.
     intercept : bool
-    ridge, lasso : ndarray of shape (n_features,), optional
+    penalties : tuple of ndarray of shape (n_features,) or None
+        Ridge and lasso.
     tolerance : float
         Largest duality gap relative to the objective.
 
@@ -164,7 +161,7 @@ def solve_blocks(
     few = KinkBlock(rows.features, price(rows, factor * sample.n_rows / len(rows)))
     blocks = partial(run_evaluated, source, price, factor)
     screening = Screening(
-        few, intercept, (ridge, lasso), tolerance, blocks, sample.n_rows, float(sample.reads)
+        few, intercept, penalties, tolerance, blocks, sample.n_rows, float(sample.reads)
     )
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = screening.run()
@@ -177,7 +174,7 @@ def solve_blocks(
         )
     every = read_sample(source, in_memory=sys.maxsize)
     kinks = price(every.rows, 1.0 / every.total)
-    problem = HingeProblem(every.rows.features, kinks, intercept, ridge, lasso)
+    problem = HingeProblem(every.rows.features, kinks, intercept, *penalties)
     together = solve_exact(problem, tolerance=tolerance)
     return replace(together, passes=screening.passes + every.reads)
 

@@ -14,15 +14,12 @@ place in (Δ, B, C) by one weighted `bincount`.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import blas
 
+from unmet.arrays import Array, Places
 from unmet.solvers.exact.features import Standardisation
 from unmet.solvers.exact.interior_point import Factor, Operator, factorise
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 DENSE_ENTRIES = 20_000_000
 """Entries up to which sparse features may be made dense."""
@@ -55,7 +52,7 @@ def standardise_sparse(
     return Standardisation(centre, scale, intercept), design
 
 
-def independent_columns(features: sparse.csr_array) -> Index:
+def independent_columns(features: sparse.csr_array) -> Places:
     """Many columns that never occur together in a row.
 
     Found greedily by degree in a sample of the rows; columns that meet in other rows are left out.
@@ -91,7 +88,7 @@ def pairs_fit(design: sparse.csr_array) -> bool:
 class SparseOperator(Operator):
     """A sparse design matrix (intercept column included) and its rows as kinks."""
 
-    def __init__(self, rows: sparse.csr_array, independent: Index, blocks: int = 1) -> None:
+    def __init__(self, rows: sparse.csr_array, independent: Places, blocks: int = 1) -> None:
         super().__init__(rows, blocks)
         self.correctors = 3
         self.columns = rows.T.tocsr() if rows.nnz < 5_000_000 else rows.T
@@ -138,8 +135,7 @@ class SparseOperator(Operator):
 
     def times(self, values: Array) -> Array:
         """Return rows'values."""
-        result: Array = self.columns @ values
-        return result
+        return np.asarray(self.columns @ values)
 
     def leverage(self) -> Array:
         """Return √(Σ_j x_ij² / Σ_i x_ij²): rows with a rare level are known less well."""

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmet.arrays import Array, Features
+from unmet.arrays import Array, Features, slices
 from unmet.solvers.losses import Floats, ScalingName, Scratch, Units
 
 ROWS_AT_A_TIME = 1 << 13
@@ -160,8 +160,7 @@ class NetworkLayout:
         mask = np.zeros((1, self.n_parameters), dtype=bool)
         for weights, _ in self.views(mask):
             weights[...] = True
-        is_weight: NDArray[np.bool_] = mask[0]
-        return is_weight
+        return np.asarray(mask[0])
 
 
 # --- Where training begins.
@@ -176,8 +175,7 @@ def glorot(layout: NetworkLayout, generator: np.random.Generator) -> Array:
     for weights, _ in layout.views(parameters):
         limit = np.sqrt(6.0 / (weights.shape[1] + weights.shape[2]))
         weights[...] = generator.uniform(-limit, limit, weights.shape)
-    start: Array = parameters[0]
-    return start
+    return np.asarray(parameters[0])
 
 
 # --- Forward and backward through many networks at once (§CustNN, Prop. DNNRule).
@@ -306,7 +304,19 @@ class FeatureScaling:
         if kind == "min-max":
             return cls(low, reach)
         if sparse.issparse(features):
-            mean, square = _sparse_moments(features, share, low, reach)
+            # mean and variance of (x − low) / reach, from the entries that are stored and the
+            # others
+            n_rows, n_columns = features.shape
+            weight = np.full(n_rows, 1.0 / n_rows) if share is None else share
+            table = features.tocoo()
+            table.sum_duplicates()
+            column = table.col
+            stored, zero = (table.data - low[column]) / reach[column], -low / reach
+            each = weight[table.row]
+            absent = np.maximum(1.0 - np.bincount(column, each, n_columns), 0.0)
+            mean = np.bincount(column, each * stored, n_columns) + absent * zero
+            square = np.bincount(column, each * np.square(stored - mean[column]), n_columns)
+            square = square + absent * np.square(zero - mean)
         else:
             # Shares of the range: columns far from zero keep their digits, squares stay small.
             part = (features - low) / reach
@@ -320,8 +330,7 @@ class FeatureScaling:
         """Scaled features of shape (n_rows, n_features), dense, in another type."""
         if sparse.issparse(features):
             features = features.toarray()
-        scaled: Floats = ((features - self.location) / self.unit).astype(dtype, copy=False)
-        return scaled
+        return np.asarray(((features - self.location) / self.unit).astype(dtype, copy=False))
 
 
 def _positive(spread: Array) -> Array:
@@ -334,23 +343,6 @@ def _ends(features: Features) -> tuple[Array, Array]:
         low, high = (np.asarray(each.todense()) for each in (features.min(0), features.max(0)))
         return low.ravel().astype(np.float64), high.ravel().astype(np.float64)
     return features.min(axis=0), features.max(axis=0)
-
-
-def _sparse_moments(
-    features: Any, share: Array | None, low: Array, reach: Array
-) -> tuple[Array, Array]:
-    """Mean and variance of (x − low) / reach, from the entries that are stored and the others."""
-    n_rows, n_columns = features.shape
-    weight = np.full(n_rows, 1.0 / n_rows) if share is None else share
-    table = features.tocoo()
-    table.sum_duplicates()
-    column = table.col
-    stored, zero = (table.data - low[column]) / reach[column], -low / reach
-    each = weight[table.row]
-    absent = np.maximum(1.0 - np.bincount(column, each, n_columns), 0.0)
-    mean = np.bincount(column, each * stored, n_columns) + absent * zero
-    square = np.bincount(column, each * np.square(stored - mean[column]), n_columns)
-    return mean, square + absent * np.square(zero - mean)
 
 
 @dataclass(frozen=True)
@@ -378,8 +370,7 @@ class Network:
         parameters = self.parameters[np.newaxis].astype(np.float64)
         networks = Networks(self.layout, self.activation)
         decisions = np.empty(features.shape[0])
-        for start in range(0, decisions.size, ROWS_AT_A_TIME):
-            part = slice(start, start + ROWS_AT_A_TIME)
+        for part in slices(decisions.size, ROWS_AT_A_TIME):
             inputs = self.features.dense(features[part], parameters.dtype).T
             decisions[part] = networks.decide(parameters, np.ascontiguousarray(inputs))[0]
         return self.target.decisions(decisions)

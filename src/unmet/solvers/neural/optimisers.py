@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
-from unmet.arrays import Array
+from unmet.arrays import Array, Mask
 from unmet.rows import Rows
 from unmet.solvers.exact.features import groups_of
 from unmet.solvers.losses import Floats, Index, Loss, ScalingName, Scratch
@@ -23,7 +22,6 @@ from unmet.solvers.neural.networks import ActivationName, Networks
 NetworkSolver = Literal["lbfgs", "adam"]
 DtypeName = Literal["float32", "float64"]
 ScheduleName = Literal["cosine", "constant"]
-Mask: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -140,8 +138,7 @@ class DistinctRows:
         """Slopes of all rows → of distinct rows."""
         if self.n_blocks == 1:
             return slope
-        total: Floats = np.add.reduce(slope.reshape(len(slope), self.n_blocks, -1), axis=1)
-        return total
+        return np.asarray(np.add.reduce(slope.reshape(len(slope), self.n_blocks, -1), axis=1))
 
 
 def smoothed_objective(
@@ -375,8 +372,7 @@ def train_adam(
         widths = np.full(len(parameters), smoothing_width(epoch / options.epochs))
 
         def rates(step: int) -> Floats:
-            factor: Floats = rate * rate.dtype.type(options.rate(step / total))
-            return factor
+            return np.asarray(rate * rate.dtype.type(options.rate(step / total)))
 
         batches.epoch(parameters, moments, options.batch_size, rates, widths)
         if not np.isfinite(parameters).all():

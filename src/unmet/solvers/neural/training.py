@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from joblib import Parallel, delayed
 
-from unmet.arrays import Array, Features
+from unmet.arrays import Array, Features, Mask, slices
 from unmet.costs import HingeCost
 from unmet.errors import InvalidInput, SolverFailure
 from unmet.rows import Rows
@@ -26,7 +26,6 @@ from unmet.solvers.neural.optimisers import (
     LOOK_INTERVAL,
     STAGES,
     DistinctRows,
-    Mask,
     MiniBatches,
     NetworkOptions,
     block_rows,
@@ -130,66 +129,6 @@ class Trained:
     epochs: int
 
 
-def outcome(
-    whole: Task,
-    task: Task,
-    options: NetworkOptions,
-    network: Network,
-    before: Floats,
-    after: Floats,
-    squares: float,
-    best: float | None,
-    epochs: int,
-) -> Trained:
-    """Evaluate a network that has been trained.
-
-    Parameters
-    ----------
-    whole, task : Task
-        What was to be trained, with and without the rows set aside.
-    options : NetworkOptions
-    network : Network
-    before, after : ndarray
-        Scaled decisions for all rows of the common features, before and after training.
-    squares : float
-        Sum of the squares that the penalty multiplies.
-    best : float or None
-        Least cost of the rows monitored, in scaled units.
-    epochs : int
-
-    Raises
-    ------
-    SolverFailure
-        If training has made things worse instead of better.
-    """
-    rows, units = task.rows, network.target
-    scale = units.unit * units.steepness
-    decision, first = (units.decisions(each[task.place]) for each in (after, before))
-    cost = np.inf
-    # Where no epoch was better than none at all, there is no network to keep.
-    if np.isfinite(decision).all() and (best is None or np.isfinite(best)):
-        cost = rows.mean_cost(decision)
-    # Cost of the first decisions, or of deciding the same everywhere if that is more.
-    constant = np.full(rows.n_rows, units.centre)
-    start = max(rows.mean_cost(constant), rows.mean_cost(first))
-    diverged = not cost <= start + abs(start) + 1e-6 * scale
-    remedy = "solver 'lbfgs' needs other data or a penalty"
-    if options.solver == "adam":
-        remedy = f"learning_rate must be smaller, got {task.learning_rate:g}"
-        # Steps may be so long that units are stuck: huge weights, or one decision for all.
-        same = float(np.ptp(decision)) <= 1e-9 * units.unit
-        stuck = same and task.learning_rate > 0.1 and not task.strength
-        diverged |= cost > 0 and (stuck or is_huge(network))
-    if diverged:
-        costs = f"mean cost {start:.4g} at the start, {cost:.4g} at the end"
-        raise SolverFailure(f"Training diverged ({costs}): {remedy}.")
-    everywhere = units.decisions(after[whole.place])
-    if best is None:
-        objective = cost / scale + task.strength * squares
-        return Trained(network, everywhere, cost, None, objective, epochs)
-    return Trained(network, everywhere, cost, best * scale, best, epochs)
-
-
 def is_huge(network: Network) -> bool:
     """Whether a network has weights that no scaled features need."""
     return float(np.abs(network.parameters).max()) > 1000
@@ -286,13 +225,12 @@ class _Inputs:
         if self.distinct is not None:
             return networks.decide(parameters, self.distinct.inputs)[:, self.distinct.place]
         decisions = np.empty((len(parameters), self.n_rows), dtype=parameters.dtype)
-        for start in range(0, self.n_rows, ROWS_AT_A_TIME):
-            rows = np.arange(start, min(start + ROWS_AT_A_TIME, self.n_rows))
+        for rows in slices(self.n_rows, ROWS_AT_A_TIME):
             inputs = np.ascontiguousarray(self.gather(rows).T)
             decisions[:, rows] = networks.decide(parameters, inputs)
         return decisions
 
-    def gather(self, rows: Index) -> Floats:
+    def gather(self, rows: Index | slice) -> Floats:
         """Scaled features of some rows."""
         if self._dense is not None:
             return self._dense[rows]
@@ -366,22 +304,36 @@ def _train_chunk(inputs: _Inputs, whole: Sequence[Task]) -> list[Trained]:
         after, before = (inputs.decide(networks, each) for each in (parameters, start))
         trained = []
         for row, task in enumerate(tasks):
-            numbers = parameters[row].copy()
+            rows, own = task.rows, units[row]
+            scale, numbers = own.unit * own.steepness, parameters[row].copy()
             weights: Array = numbers[layout.is_weight()]
-            network = Network(layout, options.activation, numbers, inputs.scaling, units[row])
-            trained.append(
-                outcome(
-                    whole[row],
-                    task,
-                    options,
-                    network,
-                    before[row],
-                    after[row],
-                    squares=float(weights @ weights),
-                    best=None if monitor is None else float(monitor.cost[row]),
-                    epochs=int(epochs[row]),
-                )
-            )
+            network = Network(layout, options.activation, numbers, inputs.scaling, own)
+            best = None if monitor is None else float(monitor.cost[row])
+            decision, first = (own.decisions(each[row][task.place]) for each in (after, before))
+            cost = np.inf
+            # Where no epoch was better than none at all, there is no network to keep.
+            if np.isfinite(decision).all() and (best is None or np.isfinite(best)):
+                cost = rows.mean_cost(decision)
+            # Cost of the first decisions, or of deciding the same everywhere if that is more.
+            constant = np.full(rows.n_rows, own.centre)
+            usual = max(rows.mean_cost(constant), rows.mean_cost(first))
+            diverged = not cost <= usual + abs(usual) + 1e-6 * scale
+            remedy = "solver 'lbfgs' needs other data or a penalty"
+            if options.solver == "adam":
+                remedy = f"learning_rate must be smaller, got {task.learning_rate:g}"
+                # Steps may be so long that units are stuck: huge weights, or one decision for all.
+                same = float(np.ptp(decision)) <= 1e-9 * own.unit
+                stuck = same and task.learning_rate > 0.1 and not task.strength
+                diverged |= cost > 0 and (stuck or is_huge(network))
+            if diverged:
+                costs = f"mean cost {usual:.4g} at the start, {cost:.4g} at the end"
+                raise SolverFailure(f"Training diverged ({costs}): {remedy}.")
+            everywhere = own.decisions(after[row][whole[row].place])
+            objective = cost / scale + task.strength * float(weights @ weights)
+            kept = None if best is None else best * scale
+            objective = objective if best is None else best
+            found = Trained(network, everywhere, cost, kept, objective, int(epochs[row]))
+            trained.append(found)
     return trained
 
 
