@@ -176,7 +176,7 @@ class GroupShiftCost:
         return GroupShiftCost(self.rows, self.decision, self.starts, self.which[rows])
 
     def thresholds(self, step: Array) -> Array:
-        """Give the share of each row's step beyond which the next lot is cheaper, as `ShiftCost`."""
+        """Give the share of each row's step beyond which the next lot is cheaper."""
         return self._once(step, lot_thresholds)
 
     def at_each(self, shift: Array) -> Array:

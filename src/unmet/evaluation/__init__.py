@@ -1,4 +1,4 @@
-"""What decisions are worth once the truth is known."""
+"""Evaluate decisions once the truth is known: costs, service levels, experiments."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""One backtest: what candidates cost on periods held out, and which of them is chosen.
+"""One backtest: the cost of candidates on held-out periods, and the choice among them.
 
-Every plan lets its candidates decide for periods that they have not seen, from rolling origins.
-Their decisions are scored here, adjusted for censoring where it is known which rows sold out, and
-the cheapest one is chosen.
+Each plan lets its candidates decide for periods that they have not seen, from rolling origins. This
+module scores the decisions, adjusts the scores for censoring if it is known which rows sold out,
+and chooses the cheapest candidate.
 """
 
 from __future__ import annotations
@@ -24,24 +24,33 @@ from unmet.rows import Rows
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Which candidate decides, and what all of them cost on periods held out.
+    """Chosen candidate, and the cost of all candidates on held-out periods.
 
     Attributes
     ----------
     model : str
-        Name of the candidate.
+        Name of the chosen candidate.
     why : str
-        One sentence.
+        Reason of the choice, in one sentence.
     cost : dict from str to float
-        Mean cost of a row; empty where nothing was compared.
+        Mean cost of a row for each candidate; empty if nothing was compared.
     members : tuple of str
-        Models whose mean is taken, where the candidate is such a mean.
+        Models that are averaged, if the candidate is a blend.
     n_rows, n_days : int
-        Rows and periods held out.
+        Number of held-out rows and periods.
     censoring_adjusted : bool
-        Whether sold-out rows were weighed for; otherwise sales were taken for demand.
+        Whether scores are adjusted for sold-out rows. Otherwise sales were taken for demand.
     left_out : tuple of str
-        Sentences on candidates that could not take part.
+        Candidates that could not take part, and why, one sentence each.
+
+    Examples
+    --------
+    >>> from unmet.evaluation.backtest import choose_model
+    >>> costs = {"seasonal": 12.0, "linear": 10.0}
+    >>> labels = {"seasonal": "seasonal averages", "linear": "a linear model"}
+    >>> choice = choose_model(costs, labels, "On 4 weeks", n_days=28)
+    >>> choice.model, choice.scored
+    ('linear', True)
     """
 
     model: str
@@ -55,32 +64,35 @@ class ModelChoice:
 
     @property
     def scored(self) -> bool:
-        """Whether rows held out had a say."""
+        """Whether the choice used held-out rows."""
         return bool(self.cost)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and text, for JSON."""
+        """Give plain numbers and text, for JSON."""
         return asdict(self)
 
 
 def hold_out(
     time: Any, n_rows: int, n_splits: int, horizon: int | None = None, seed: int = 0
 ) -> list[tuple[Places, Places]]:
-    """Rows to learn from, and rows held out, in blocks.
+    """Split rows into training rows and held-out rows, in blocks.
 
     Parameters
     ----------
     time : array-like of shape (n_rows,) or None
-        The last times are held out, one block after the other (`RollingOrigin`), each time with all
-        that lies before the block to learn from. None: rows are held out at random, each once.
+        Times of the rows. The last times are held out, block by block (`RollingOrigin`), and all
+        times before a block are for training. None holds out rows at random, each once.
     n_rows, n_splits : int
+        Number of rows and of blocks.
     horizon : int, optional
-        Different times in a block; by default they are shared out evenly.
+        Number of distinct times in a block. None shares them out evenly.
     seed : int
+        Seed of the random split.
 
     Returns
     -------
     list of (ndarray of int, ndarray of int)
+        Training rows and held-out rows of each block.
     """
     if time is not None:
         return list(RollingOrigin(n_splits, horizon).split(np.empty(n_rows), groups=time))
@@ -97,23 +109,26 @@ def hold_out(
 def score_decisions(
     cost: Cost, decisions: Mapping[str, Array], rows: Rows, model: CensoringModel, *, seed: int = 0
 ) -> CensoredCost:
-    """Score decisions on rows held out, of which some sold out.
+    """Score decisions on held-out rows, some of which sold out.
 
-    Doubly robust (Robins, Rotnitzky & Zhao 1994): what a decision costs on truths drawn from a
-    model of the features, corrected by what it misses on rows that were seen, each weighted for
-    those that were not (`censored_cost`). The choice is right if either the model or the weights
-    are. On seven real sets it cost 5% more than the best choice; weights alone 14%, truths drawn
-    from the model given each row 11%.
+    The score is doubly robust (Robins, Rotnitzky & Zhao 1994). It is the cost on truths drawn from
+    a model of the features, corrected by the model's error on rows that were seen, each weighted
+    for the rows that were not (`censored_cost`). It is right if either the model or the weights
+    are.
 
     Parameters
     ----------
     cost : Cost
+        Cost of decisions.
     decisions : mapping from names to arrays of shape (n_rows,)
+        Decisions of each candidate.
     rows : Rows
-        With flags; rows of a series go together in standard errors, if there are ten or more.
+        Held-out rows with flags. Standard errors group rows of a series, if there are at least ten
+        series.
     model : CensoringModel
-        That has not seen the rows.
+        A model that has not seen the rows.
     seed : int
+        Seed of the drawn truths.
     """
     n_rows, observed = rows.n_rows, rows.observation
     assert rows.censored is not None
@@ -151,20 +166,21 @@ def choose_model(
     costs: str = "costs",
     **known: Any,
 ) -> ModelChoice:
-    """Choose the candidate of least cost, and say by how much.
+    """Choose the candidate of least cost, and describe its advantage.
 
     Parameters
     ----------
     cost : mapping from str to float
+        Mean cost of each candidate.
     labels : mapping from str to str
-        What readers are told of each candidate.
+        Name of each candidate in sentences.
     held_out : str
-        Where they were compared, the beginning of a clause.
+        Where candidates were compared: the beginning of a clause.
     model : str, optional
-        The candidate that is chosen, where chance explains what another one costs less; or
-        "blend", which is taken whatever the others cost.
+        The candidate to choose if chance explains why another one costs less; or "blend", which is
+        chosen whatever the others cost.
     follows, costs : str
-        What follows the candidate, and what it does less.
+        Words for what follows the candidate, and for what it does less.
     **known
         Further attributes of the `ModelChoice`.
     """

@@ -1,9 +1,10 @@
-"""Calibration: truths should be covered as often as decisions at a level α promise.
+"""Calibration: compare the share of covered truths with the level that decisions promise.
 
 A decision that costs least at level α covers the truth with probability α. Over many rows the
-service level reached should therefore be α, at every α; where it is less, the distribution behind
-the decisions ends too low (demand was hidden and not found), where it is more, too high.
-Calibration says nothing about cost: a constant can be calibrated, and a sharper model need not be.
+reached service level should therefore be α, for every α. If it is lower, the distribution behind
+the decisions ends too low: some hidden demand was not found. If it is higher, the distribution ends
+too high. Calibration does not measure cost: a constant can be calibrated, and a sharper model need
+not be.
 """
 
 from __future__ import annotations
@@ -22,17 +23,25 @@ from unmet.validation import Number
 
 @dataclass(frozen=True)
 class Calibration:
-    """Service levels that decisions reached, beside those that were meant.
+    """Reached service levels next to the intended ones.
 
     Attributes
     ----------
     levels : tuple of float
-        α, rising.
+        Intended levels α, ascending.
     reached : tuple of float
         Share of rows whose decision at that level covers the truth.
     standard_error : tuple of float
-        Of `reached`.
+        Standard error of `reached`.
     n_rows : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> from unmet.evaluation import calibration
+    >>> found = calibration({0.5: 10, 0.75: [12, 12, 9, 20]}, [8, 12, 11, 15])
+    >>> found.gap, found.largest_gap
+    ((-0.25, 0.0), 0.25)
     """
 
     levels: tuple[float, ...]
@@ -42,17 +51,17 @@ class Calibration:
 
     @property
     def gap(self) -> tuple[float, ...]:
-        """Reached minus meant, at each level."""
+        """Reached minus intended level, for each level."""
         return tuple(found - level for found, level in zip(self.reached, self.levels, strict=True))
 
     @property
     def largest_gap(self) -> float:
-        """Largest distance from the level, in either direction."""
+        """Largest distance from the intended level, in either direction."""
         return max(abs(each) for each in self.gap)
 
     @property
     def within_chance(self) -> tuple[bool, ...]:
-        """Whether the level is within two standard errors, at each level."""
+        """Whether the intended level is within two standard errors, for each level."""
         return tuple(
             abs(gap) <= 2 * error for gap, error in zip(self.gap, self.standard_error, strict=True)
         )
@@ -70,29 +79,30 @@ def calibration(
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Calibration:
-    """Service level that decisions reach at each level they were made for.
+    """Compute the service level that decisions reach at each level they were made for.
 
     Parameters
     ----------
     decisions : mapping from float to array-like of shape (n_rows,)
-        α in (0, 1) → the decisions for it. A single number decides every row.
+        Decisions by their level α, above 0 and below 1. A single number decides every row.
     truth : array-like of shape (n_rows,)
         Demand, not sales.
     groups : array-like of shape (n_rows,), optional
-        Rows that share their luck, such as all rows of a day or of a series: the standard error
-        then counts groups instead of rows (the sandwich of Liang & Zeger 1986). Without it rows
-        count as independent, which days of one series seldom are.
+        Groups of dependent rows, such as all rows of a day or of a series. The standard error then
+        counts groups instead of rows (the sandwich of Liang & Zeger 1986). None takes rows as
+        independent, which days of one series seldom are.
     sample_weight : array-like of shape (n_rows,), optional
-        Non-negative, not all zero.
+        Non-negative weights, not all zero. None weights all rows equally.
 
     Returns
     -------
     Calibration
-        Where truths are whole numbers, a decision that is right reaches more than α: the smallest
-        number that reaches it.
+        Intended and reached levels. If truths are whole numbers, even correct decisions reach more
+        than α, because they are the smallest number that reaches it.
 
     Examples
     --------
+    >>> from unmet.evaluation import calibration
     >>> found = calibration({0.5: 10, 0.75: [12, 12, 9, 20]}, [8, 12, 11, 15])
     >>> found.reached
     (0.25, 0.75)

@@ -1,14 +1,15 @@
-"""What decisions cost where only some truths are seen: rows that are, weighted for those that not.
+"""Cost of decisions if only some truths are seen: weight the seen rows for the others.
 
-A row shows its truth D where the order Q was above it, which happens to small truths more often. A
-row that was seen therefore stands for 1 / P(Q > D) rows (inverse probability of censoring; Robins &
-Rotnitzky 1992, Graf et al. 1999). P is the estimate of Kaplan and Meier with truth and limit
-exchanged: orders are seen where a row sold out, and known to be above where it did not.
+A row shows its truth D if its order Q was above D, which is likelier for small truths. A row that
+was seen therefore stands for 1 / P(Q > D) rows (inverse probability of censoring; Robins &
+Rotnitzky 1992, Graf et al. 1999). The Kaplan–Meier estimate gives P with truth and limit exchanged:
+an order is seen if the row sold out, and known to be above the truth if it did not.
 
-Two decisions y < y' differ by nothing that happens above y': whatever D is there, the cheaper one
-of two slopes is cheaper by the same amount. So truths need only be known up to τ, the largest
-decision of the row: the cost of min(D, τ) differs from that of D by the same amount for all
-methods, and rows that sold out above τ count as well. That bounds the weights by 1 / P(Q ≥ τ).
+Two decisions y < y' do not differ by anything that happens above y': whatever D is there, the
+cheaper one of two slopes is cheaper by the same amount. Truths need therefore only be known up to
+τ, the largest decision of the row. The cost of min(D, τ) differs from that of D by the same amount
+for all methods, and rows that sold out above τ count as well. That bounds the weights by
+1 / P(Q ≥ τ).
 """
 
 from __future__ import annotations
@@ -36,24 +37,34 @@ _ITERATIONS = 200
 
 @dataclass(frozen=True)
 class CensoredCost:
-    """Costs of several methods on the same rows, of which not all show their truth.
+    """Costs of several methods on the same rows, not all of which show their truth.
 
     Attributes
     ----------
     cost : dict from str to float
-        Mean cost of each method, less what is the same for all of them: differences are to be
-        compared, and they are those of the realised cost.
+        Mean cost of each method, without a part that is equal for all of them. Compare differences:
+        they are those of the realised cost.
     per_row : dict from str to ndarray of shape (n_rows,)
-        Cost of each row; 0 where nothing is known of it.
+        Cost of each row; 0 if nothing is known of it.
     weight : ndarray of shape (n_rows,)
-        How much each row counts, one on average; 0 where it is not known enough.
+        Weight of each row, one on average; 0 if too little is known of it.
     n_known : int
-        Rows that count.
+        Number of rows with weight.
     reached : float
-        Share of the rows whose decisions all lie where orders reach. The others are compared as far
-        as that goes, and beyond it nobody can tell.
+        Share of rows whose decisions all lie where orders reach. Other rows are compared up to the
+        largest orders, because no data show what happens beyond.
     groups : ndarray of shape (n_rows,) or None
-        Rows that are not independent of each other.
+        Groups of dependent rows.
+
+    Examples
+    --------
+    >>> from unmet import Newsvendor
+    >>> from unmet.evaluation import censored_cost
+    >>> found = censored_cost(
+    ...     Newsvendor(3, 1), {"low": 4, "high": 7}, [5, 8, 6, 4], [False, True, False, False]
+    ... )
+    >>> found.best, found.n_known
+    ('high', 4)
     """
 
     cost: dict[str, float]
@@ -69,23 +80,30 @@ class CensoredCost:
         return min(self.cost, key=self.cost.__getitem__)
 
     def cheapest(self, preferred: str) -> str:
-        """Give the cheapest method; the preferred one where it is dearer by no more than chance."""
+        """Give the cheapest method, or the preferred one unless it costs significantly more.
+
+        Parameters
+        ----------
+        preferred : str
+            Name of the preferred method.
+        """
         if preferred not in self.cost or preferred == self.best:
             return self.best
         more, error = self.difference(preferred, self.best)
         return preferred if more <= max(error, 1e-9 * self.cost[preferred]) else self.best
 
     def difference(self, method: str, other: str) -> tuple[float, float]:
-        """How much more a method costs than another one, and the standard error of that.
+        """Compute how much more one method costs than another, with its standard error.
 
         Parameters
         ----------
         method, other : str
+            Names of the methods.
 
         Returns
         -------
         mean, standard_error : float
-            Of a row. Weights are taken as known, groups as independent.
+            Difference per row. Weights are taken as known, and groups as independent.
         """
         more = self.per_row[method] - self.per_row[other]
         share = self.weight / self.weight.sum()
@@ -108,42 +126,47 @@ def censored_cost(
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> CensoredCost:
-    """Compare decisions by what they cost, on rows that may have sold out.
+    """Compare the cost of decisions on rows that may have sold out.
 
     Use rows that no method has learned from. Without flags there is no such score: sales alone
-    prefer the method that orders least.
+    favor the method that orders least.
 
     Parameters
     ----------
     cost : PiecewiseLinearCost
-        Its two slopes may differ by row.
+        Cost with two slopes, which may differ by row.
     decisions : mapping from name to array-like of shape (n_rows,) or float
+        Decisions of each method.
     observation : array-like of shape (n_rows,)
+        Observations, such as sales.
     censored : array-like of shape (n_rows,)
-        True where the truth is at least the observation, False where it is the observation, missing
-        where nobody knows: such rows do not count.
+        True if the truth is at least the observation, False if the truth is the observation, None
+        or NaN if unknown. Unknown rows do not count.
     level : array-like of shape (n_rows,), optional
-        What orders move with; by default the mean of the decisions. Orders are taken to be linear
-        in it, with deviations that are distributed alike: in units of the level where all levels
-        and observations are positive, and otherwise as they are.
+        A quantity that orders move with; None takes the mean of the decisions. Orders are assumed
+        to be linear in it, with deviations from one distribution. Deviations are relative to the
+        level if all levels and observations are positive, and absolute otherwise.
     groups : array-like of shape (n_rows,), optional
-        Such as the series of a row: rows of a group are not independent.
+        Groups of dependent rows, such as series. None takes rows as independent.
     sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows. None weights all rows equally.
 
     Returns
     -------
     CensoredCost
+        Mean cost of each method, and of each row.
 
     Notes
     -----
-    Assumed: given the level, orders are independent of the truth. Orders that follow demand of
-    which the level knows nothing break that, as they do in every model of censored data. Decisions
-    that fewer than one order in twenty reaches are taken to be where that ends.
+    The comparison assumes that orders are independent of the truth, given the level. This fails if
+    orders follow demand that the level does not contain, as in every model of censored data.
+    Decisions that fewer than one order in twenty reaches are cut to the point where that happens.
 
     Examples
     --------
     >>> import numpy as np
     >>> from unmet import Newsvendor
+    >>> from unmet.evaluation import censored_cost
     >>> generator = np.random.default_rng(0)
     >>> demand, stock = generator.normal(50, 10, (2, 4000)) + [[0], [8]]
     >>> sales, sold_out = np.minimum(demand, stock), demand >= stock

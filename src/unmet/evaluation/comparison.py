@@ -1,4 +1,4 @@
-"""Several methods on the same rows: in one table, and tested against each other in pairs."""
+"""Compare several methods on the same rows: in one table, and by paired tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from unmet.evaluation.measures import (
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool = False) -> str:
-    """Align columns, a rule under the header: the first, or all of `words`, to the left."""
+    """Align columns, with a rule under the header; the first, or all of `words`, to the left."""
     lines = [header, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
 
@@ -46,12 +46,12 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: b
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Print fixed digits; a dash where there is no number."""
+    """Print a number with fixed digits, or a dash if there is none."""
     return "-" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
 def percent(value: float | None) -> str:
-    """Print a share as per cent with one digit; a dash where there is no number."""
+    """Print a share as per cent with one digit, or a dash if there is none."""
     return "-" if value is None or math.isnan(value) else f"{100 * value:.1f}%"
 
 
@@ -60,23 +60,32 @@ def percent(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """One method. ``None`` where the measure needs something that was not given.
+    """Measures of one method. ``None`` if a measure needs an input that was not given.
 
     Attributes
     ----------
     name : str
+        Name of the method.
     cost : float
         Mean realised cost.
     service_level, fill_rate : float
-        Shares.
+        Share of rows, and share of demanded units, that are served.
     lost_sales : float
-        Mean units per row.
+        Mean unserved units per row.
     saving : float or None
-        Share of the baseline's cost saved; needs `baseline`.
+        Share of the baseline's cost that is saved; needs `baseline`.
     gap_closed : float or None
-        Share of the gap between baseline and floor closed; needs `baseline` and a floor.
+        Share of the gap between baseline and floor that is closed; needs `baseline` and a floor.
     rmse : float or None
         Distance to the optimum; needs `optimum`.
+
+    Examples
+    --------
+    >>> from unmet import Newsvendor
+    >>> from unmet.evaluation import summary
+    >>> row = summary(Newsvendor(3, 1), {"ours": [12, 8]}, truth=[13, 7]).rows[0]
+    >>> row.name, row.cost
+    ('ours', 2.0)
     """
 
     name: str
@@ -91,7 +100,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """Rows in the order given; ``str()`` is aligned plain text without the empty columns."""
+    """Table of methods and measures; ``str()`` is aligned text without empty columns.
+
+    Attributes
+    ----------
+    rows : tuple of Row
+        One row per method, in the given order.
+
+    Examples
+    --------
+    >>> from unmet import Newsvendor
+    >>> from unmet.evaluation import summary
+    >>> table = summary(Newsvendor(3, 1), {"ours": [12, 8]}, truth=[13, 7])
+    >>> table.columns()["fill rate"]
+    ['95.0%']
+    """
 
     rows: tuple[Row, ...]
 
@@ -105,7 +128,7 @@ class Summary:
         return {row.name: row for row in self.rows}[name]
 
     def columns(self) -> dict[str, list[str]]:
-        """Headed columns of text, ready for any table printer; empty ones left out."""
+        """Give columns of text by their heads, without empty ones, for any table printer."""
         columns = {
             "method": [row.name for row in self.rows],
             "cost": [number(row.cost) for row in self.rows],
@@ -138,20 +161,30 @@ def summary(
     Parameters
     ----------
     cost : object with ``cost(decision, truth)``
+        Cost of decisions, such as `unmet.Newsvendor`.
     decisions : mapping from name to array-like of shape (n_rows,) or float
+        Decisions of each method. A number decides every row.
     truth : array-like of shape (n_rows,)
+        Demand, not sales.
     optimum : array-like of shape (n_rows,), optional
-        Q*, where a simulation knows it; adds the distance to it.
+        Best decisions Q*, if a simulation knows them; adds the distance to them.
     baseline : str, optional
         Name of the method in `decisions` that ignores censoring; adds the saving over it.
     floor : float, optional
-        Lowest reachable mean cost; by default the cost of `optimum`. With `baseline` it adds the
-        share of the gap closed.
+        Least possible mean cost. None takes the cost of `optimum`. Together with `baseline` it adds
+        the share of the gap that is closed.
     sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows. None weights all rows equally.
+
+    Returns
+    -------
+    Summary
+        One row per method; print it for a table.
 
     Examples
     --------
-    >>> from unmet.costs import Newsvendor
+    >>> from unmet import Newsvendor
+    >>> from unmet.evaluation import summary
     >>> print(summary(
     ...     Newsvendor(underage=3, overage=1),
     ...     {"last week": [10, 10], "ours": [12, 8]},
@@ -202,13 +235,21 @@ def summary(
 
 @dataclass(frozen=True)
 class WilcoxonCell:
-    """One data set at one level; ``str()`` is the paper's cell.
+    """Result of a paired test on one data set at one level; ``str()`` is the paper's cell.
 
     Attributes
     ----------
     median, first_quartile, third_quartile : float
-        Of the paired differences; positive where the method is closer to the optimum.
+        Quartiles of the paired differences; positive if the method is closer to the optimum.
     p_value : float
+        One-sided p-value.
+
+    Examples
+    --------
+    >>> from unmet.evaluation.comparison import WilcoxonCell
+    >>> cell = WilcoxonCell(median=2.5, first_quartile=2.0, third_quartile=3.75, p_value=0.02)
+    >>> print(cell)
+    2.50 (2.00, 3.75)*
     """
 
     median: float
@@ -218,7 +259,7 @@ class WilcoxonCell:
 
     @property
     def stars(self) -> str:
-        """``***``, ``**``, ``*`` for p ≤ 0.001, 0.01, 0.05."""
+        """Stars of significance: ``***``, ``**``, ``*`` for p ≤ 0.001, 0.01, 0.05."""
         return "*" * sum(self.p_value <= limit for limit in (0.001, 0.01, 0.05))
 
     def __str__(self) -> str:
@@ -227,7 +268,7 @@ class WilcoxonCell:
 
 
 def wilcoxon_cell(decision: ArrayLike, baseline: ArrayLike, optimum: ArrayLike) -> WilcoxonCell:
-    """Test whether the method decides closer to the optimum than the baseline, row by row.
+    """Test whether a method decides closer to the optimum than the baseline, row by row.
 
     The paired differences are ::
 
@@ -236,22 +277,28 @@ def wilcoxon_cell(decision: ArrayLike, baseline: ArrayLike, optimum: ArrayLike) 
     Parameters
     ----------
     decision, baseline : array-like of shape (n_rows,) or float
-        Of the method and of what it is compared with (the paper: IEO).
+        Decisions of the method and of the baseline (the paper: IEO).
     optimum : array-like of shape (n_rows,)
-        Q* (eq. qopt).
+        Best decisions Q* (eq. qopt).
+
+    Returns
+    -------
+    WilcoxonCell
+        Quartiles of the differences and the p-value.
 
     Notes
     -----
-    The test is one-sided. The paper does not name its alternative; its words ("significantly
-    smaller") and half a column of cells without stars in spite of strongly negative first
-    quartiles, e.g. 1.00 (-11.84, 1.17), speak for it.
+    The test is one-sided. The paper does not name its alternative. Its words ("significantly
+    smaller") suggest this one. So do half a column of cells without stars that have strongly
+    negative first quartiles, such as 1.00 (-11.84, 1.17).
 
-    Zero differences are dropped, as Wilcoxon did; when all are zero p is 1. Differences within
-    floating-point rounding of the inputs count as zero. Small samples are tested exactly, more
-    than 50 differences by the normal approximation (``scipy.stats.wilcoxon``).
+    Zero differences are dropped, as Wilcoxon did; if all are zero, p is 1. Differences within
+    floating-point rounding of the inputs count as zero. Up to 50 differences are tested exactly,
+    more by the normal approximation (``scipy.stats.wilcoxon``).
 
     Examples
     --------
+    >>> from unmet.evaluation.comparison import wilcoxon_cell
     >>> print(wilcoxon_cell([1, 1, 1, 2, 1, 1], [3, 4, 5, 3, 3, 6], [0, 0, 0, 0, 0, 0]))
     2.50 (2.00, 3.75)*
     """

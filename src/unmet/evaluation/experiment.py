@@ -1,7 +1,7 @@
-"""One experiment: methods trained on observations, evaluated on truths, over seeds and levels.
+"""Experiments: train methods on observations and evaluate them on truths, over seeds and levels.
 
-The paper is one instance of it (the package ``paper`` beside the library); your own cost, model,
-data set or level is another. A method is any factory of a scikit-learn estimator.
+The paper is one experiment (the package ``paper``). Your own cost, model, data set or level makes
+another. A method is any function that returns a scikit-learn estimator.
 """
 
 from __future__ import annotations
@@ -40,20 +40,31 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Rows to learn from, and rows whose truth is known to evaluate decisions on.
+    """Training rows, and test rows whose truth is known.
 
     Attributes
     ----------
     features : table or array-like of shape (n_rows, n_features)
+        Features of the training rows.
     observation : array-like of shape (n_rows,)
-        What was seen, such as sales.
+        Observations of the training rows, such as sales.
     test_features : table or array-like of shape (n_test_rows, n_features)
+        Features of the test rows.
     test_truth : array-like of shape (n_test_rows,)
-        What the decisions are evaluated on, such as demand.
+        Truth of the test rows, such as demand.
     optimum : callable, optional
-        From a level to the best decisions for the test rows, where a simulation knows them.
+        Function from a level to the best decisions for the test rows, if a simulation knows them.
     known : mapping of str to anything
-        What single methods may be told, such as flags or the truth of the training rows.
+        Further information for single methods, such as flags or the truth of the training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.evaluation import DataSet
+    >>> X, demand = np.arange(6.0).reshape(6, 1), np.array([3.0, 5, 4, 6, 7, 9])
+    >>> data = DataSet(X[:4], np.minimum(demand[:4], 5), X[4:], demand[4:])
+    >>> data.observation
+    array([3., 5., 4., 5.])
     """
 
     features: Any
@@ -65,17 +76,31 @@ class DataSet:
 
 
 class Task(NamedTuple):
-    """What a method is told: one data set at one level.
+    """Information for one method: one data set at one level.
 
     Attributes
     ----------
     seed : int
+        Seed of the data set.
     level : float
+        Level α.
     cost : cost
-        Of this level.
+        Cost at this level.
     data : DataSet
+        The data set.
     tuned : anything
-        What `tuning` returned for this seed and level; None without it.
+        Result of `tuning` for this seed and level; None without tuning.
+
+    Examples
+    --------
+    A method is a function of a task:
+
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet.evaluation.experiment import Task
+    >>> method = lambda task: LinearDecision(task.cost)
+    >>> task = Task(seed=0, level=0.75, cost=Newsvendor.at_level(0.75), data=None, tuned=None)
+    >>> method(task)
+    LinearDecision(cost=Newsvendor(underage=0.75, overage=0.25))
     """
 
     seed: int
@@ -90,26 +115,33 @@ Method = Callable[[Task], Any]
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """Train every method on every data set at every level, and evaluate the decisions.
+    """Comparison of methods over data sets and levels.
+
+    `Experiment.run` trains every method on every data set at every level, and evaluates its
+    decisions.
 
     Parameters
     ----------
     data : callable
-        From a seed to a `DataSet`.
+        Function from a seed to a `DataSet`.
     methods : mapping of str to callable
-        From a `Task` to an estimator that is not fitted yet: anything with ``fit(X, y)`` and
-        ``predict(X)``, such as ``lambda task: LinearDecision(task.cost)``.
+        Functions from a `Task` to an unfitted estimator with ``fit(X, y)`` and ``predict(X)``, such
+        as ``lambda task: LinearDecision(task.cost)``.
     costs : callable, default=Newsvendor.at_level
-        From a level to the cost of that level: anything with ``cost(decision, truth)``.
+        Function from a level to the cost at that level: anything with ``cost(decision, truth)``.
     levels : sequence of float
+        Levels α to run. The default is the paper's five.
     seeds : sequence of int
+        Seeds of the data sets, one data set each. The default is 0 to 9. More seeds give smaller
+        standard errors.
     tuning : callable, optional
-        Called with seed, level and data set; its result reaches the methods as ``task.tuned``.
+        Function of seed, level and data set, called before the methods. Its result reaches the
+        methods as ``task.tuned``. None tunes nothing.
     measures : mapping of str to callable
-        More columns, or others for those of the same name: from a `Task`, the fitted estimator and
-        its decisions to a number.
+        Further columns, or replacements of columns of the same name: functions of a `Task`, the
+        fitted estimator and its decisions that return a number.
     lower : float or None
-        Decisions below it are raised to it before they are evaluated.
+        Decisions below it are raised to it before they are evaluated. None raises none.
     same_at_all_levels : collection of str
         Methods that do not depend on the level: one fit per data set serves all levels.
 
@@ -118,6 +150,7 @@ class Experiment:
     >>> import numpy as np
     >>> from sklearn.linear_model import QuantileRegressor
     >>> from unmet import LinearDecision
+    >>> from unmet.evaluation import DataSet, Experiment
     >>> def data(seed):
     ...     X = np.random.default_rng(seed).normal(size=(200, 2))
     ...     demand = 50 + 5 * X[:, 0] + np.random.default_rng([seed, 1]).normal(0, 9, 200)
@@ -147,17 +180,22 @@ class Experiment:
     def run(
         self, folder: str | Path | None = None, *, jobs: int = 1, progress: Step = silent
     ) -> ExperimentResults:
-        """Run what is left to do, and return everything.
+        """Run all steps that are not done yet, and return the results.
 
         Parameters
         ----------
         folder : path, optional
-            Keeps a row and the decisions of each fit as soon as they are there, so that a run that
-            was stopped goes on; without it everything stays in memory.
+            Folder that keeps a row and the decisions of each fit as soon as they exist, so you can
+            resume a stopped run. None keeps everything in memory.
         jobs : int
-            Processes; results do not depend on their number.
+            Number of processes; results do not depend on it.
         progress : callable
             Called with the number of finished steps, of all steps, and a word.
+
+        Returns
+        -------
+        ExperimentResults
+            Measures and decisions of each seed, method and level.
         """
         from joblib import Parallel, delayed
 
@@ -299,23 +337,35 @@ class _Store:
 
 @dataclass(frozen=True, eq=False)
 class ExperimentResults:
-    """What an experiment found; ``str()`` is a table of mean costs with standard deviations.
+    """Results of an experiment; ``str()`` is a table of mean costs with standard deviations.
 
     Attributes
     ----------
     rows : tuple of dict
-        One per seed, method and level: ``cost`` (mean over the test rows), ``service_level``
-        (share of rows whose decision covers the truth), ``cpu_seconds`` of the fit,
-        ``iterations``, your own measures, and where the optimum is known ``cost_optimum`` and
-        ``rmse_to_optimum``.
+        One entry per seed, method and level: ``cost`` (mean over the test rows), ``service_level``
+        (share of rows whose decision covers the truth), ``cpu_seconds`` of the fit, ``iterations``,
+        your own measures, and ``cost_optimum`` and ``rmse_to_optimum`` if the optimum is known.
     decision : callable (seed, method, level) → ndarray
         Decisions for the test rows, as they were evaluated.
     optimum : callable (seed, level) → ndarray or None
         Best decisions for the test rows.
     tuned : mapping of (seed, level) to anything
-        What `tuning` found.
+        Results of `tuning`.
     row_costs : callable (seed, level, decision) → ndarray
         Cost of every test row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import LinearDecision
+    >>> from unmet.evaluation import DataSet, Experiment
+    >>> def data(seed):
+    ...     demand = np.random.default_rng(seed).normal(50, 9, 100)
+    ...     return DataSet(np.zeros((50, 1)), demand[:50], np.zeros((50, 1)), demand[50:])
+    >>> methods = {"linear": lambda task: LinearDecision(task.cost)}
+    >>> results = Experiment(data, methods, levels=(0.8,), seeds=range(2)).run()
+    >>> results.methods, len(results.values("linear", 0.8))
+    (['linear'], 2)
     """
 
     rows: tuple[Row, ...]
@@ -338,16 +388,26 @@ class ExperimentResults:
 
     @property
     def levels(self) -> list[float]:
-        """Levels, from the lowest."""
+        """Levels, ascending."""
         return sorted({row["level"] for row in self.rows})
 
     @property
     def seeds(self) -> list[int]:
-        """Seeds, from the lowest."""
+        """Seeds, ascending."""
         return sorted({row["seed"] for row in self.rows})
 
     def values(self, method: str, level: float, measure: str = "cost") -> list[Any]:
-        """One measure of a method at a level, a number per seed."""
+        """Give one measure of a method at a level, one number per seed.
+
+        Parameters
+        ----------
+        method : str
+            Name of the method.
+        level : float
+            Level of the experiment.
+        measure : str, default="cost"
+            Name of the column.
+        """
         try:
             return [row[measure] for row in self._by_key[method, level]]
         except KeyError:
@@ -357,27 +417,56 @@ class ExperimentResults:
             ) from None
 
     def mean(self, method: str, level: float, measure: str = "cost") -> float:
-        """Mean over the seeds."""
+        """Average a measure over the seeds.
+
+        Parameters
+        ----------
+        method, level, measure
+            As in `values`.
+        """
         return fmean(self.values(method, level, measure))
 
     def std(self, method: str, level: float, measure: str = "cost") -> float:
-        """Give the standard deviation over the seeds (n − 1); 0 for one seed."""
+        """Compute the standard deviation over the seeds (n − 1); 0 for a single seed.
+
+        Parameters
+        ----------
+        method, level, measure
+            As in `values`.
+        """
         values = self.values(method, level, measure)
         return stdev(values) if len(values) > 1 else 0.0
 
     def savings(
         self, method: str, baseline: str, level: float, measure: str = "cost"
     ) -> list[float]:
-        """Share of the baseline's cost that the method saves, one per seed (Fig. percentage)."""
+        """Compute the share of the baseline's cost that a method saves, per seed (Fig. percentage).
+
+        Parameters
+        ----------
+        method, baseline : str
+            Names of the two methods.
+        level, measure
+            As in `values`.
+        """
         both = (self.values(name, level, measure) for name in (method, baseline))
         return [cost_saving(*pair) for pair in zip(*both, strict=True)]
 
     def test(self, method: str, baseline: str, level: float, seed: int) -> WilcoxonCell:
-        """Paired Wilcoxon signed rank test over the test rows of one data set.
+        """Run a paired Wilcoxon signed rank test over the test rows of one data set.
 
-        As in the paper the differences are |ŷ − Q*| of the baseline minus that of the method;
-        where the optimum Q* is not known, they are costs of single rows. One-sided: a small p-value
-        says that the method is better.
+        As in the paper, the differences are |ŷ − Q*| of the baseline minus that of the method. If
+        the optimum Q* is unknown, they are differences of row costs. The test is one-sided: a small
+        p-value means that the method is better.
+
+        Parameters
+        ----------
+        method, baseline : str
+            Names of the two methods.
+        level : float
+            Level of the experiment.
+        seed : int
+            Seed of the data set.
         """
         own, other = (self.decision(seed, name, level) for name in (method, baseline))
         best = self.optimum(seed, level)
@@ -387,7 +476,15 @@ class ExperimentResults:
         return wilcoxon_cell(own, other, best)
 
     def table(self, measure: str = "cost", digits: int = 2) -> tuple[list[str], list[list[str]]]:
-        """Heads and cells: one row per method, a column per level, "mean (standard deviation)"."""
+        """Give heads and cells: a row per method, a column per level, "mean (standard deviation)".
+
+        Parameters
+        ----------
+        measure : str, default="cost"
+            Name of the column.
+        digits : int, default=2
+            Digits after the decimal point.
+        """
         rows = [
             [
                 name,
@@ -405,11 +502,27 @@ class ExperimentResults:
         return text_table(*self.table())
 
     def to_csv(self, path: str | Path) -> Path:
-        """Write all rows, with all digits."""
+        """Write all rows, with all digits.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write.
+        """
         return write_csv(Path(path), self.rows)
 
     def to_latex(self, path: str | Path, measure: str = "cost", *, caption: str = "") -> Path:
-        """Write `table` as a LaTeX table for booktabs."""
+        """Write `table` as a LaTeX table for booktabs.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write.
+        measure : str, default="cost"
+            Name of the column.
+        caption : str, default=""
+            Caption of the table.
+        """
         heads, rows = self.table(measure)
         return write_text(Path(path), latex_table(heads, rows, caption=caption, label=measure))
 
@@ -431,7 +544,7 @@ _SIGNS = {
 
 
 def latex_text(text: str) -> str:
-    r"""Make text safe for LaTeX: signs that it reads as commands, and those its fonts lack.
+    r"""Escape text for LaTeX: its special characters, and characters that its fonts lack.
 
     Stars of significance at the end of a cell are raised.
 
@@ -457,7 +570,7 @@ def latex_table(
     notes: Sequence[str] = (),
     left: int = 1,
 ) -> str:
-    """Make a table environment for booktabs; the first columns stand left, all others right."""
+    """Make a table for booktabs; the `left` first columns are left-aligned, the others right."""
 
     def line(cells: Sequence[str]) -> str:
         words = " & ".join(map(latex_text, cells))

@@ -1,4 +1,4 @@
-"""What decisions are worth once the truth is known: what they cost, and how they serve it."""
+"""Measures of decisions once the truth is known: their cost and their service."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from unmet.errors import InvalidInput
 
 
 class RealisedCost(Protocol):
-    """All that evaluation asks of a cost: what each decision costs once the truth is known."""
+    """Interface of a cost in evaluation: the cost of each decision once the truth is known."""
 
     def cost(self, decision: Array, truth: Array, /) -> Array:
-        """Cost of each row, shape (n_rows,)."""
+        """Compute the cost of each row, shape (n_rows,)."""
         ...
 
 
 def read_columns(**values: ArrayLike) -> list[Array]:
-    """Read columns of finite numbers, by the names that sentences should use.
+    """Read columns of finite numbers, by the names that error messages use.
 
-    The first has one number per row, and at least one row; each of the others has as many, or is a
+    The first has one number per row, and at least one row. Each of the others has as many, or is a
     single number that holds for every row.
     """
     (first, given), *others = values.items()
@@ -47,7 +47,7 @@ def read_columns(**values: ArrayLike) -> list[Array]:
 
 
 def read_number(name: str, value: float, *, least: float = -math.inf) -> float:
-    """One finite number, not negative where `least` is 0."""
+    """Read one finite number, not negative if `least` is 0."""
     number = read_array(name, value)
     if number.ndim != 0:
         raise InvalidInput(f"{name} must be one number, got {number.size} of them.")
@@ -57,7 +57,7 @@ def read_number(name: str, value: float, *, least: float = -math.inf) -> float:
 
 
 def weighted_mean(values: Array, sample_weight: ArrayLike | None) -> float:
-    """Σ wᵢ vᵢ / Σ wᵢ, or the plain mean without weights."""
+    """Compute Σ wᵢ vᵢ / Σ wᵢ, or the plain mean without weights."""
     if sample_weight is None:
         return float(values.mean())
     weight = read_array("sample_weight", sample_weight)
@@ -81,7 +81,7 @@ def realised_cost(
     *,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean cost of the decisions once the truth is known (NVCost, eq. nvcost).
+    """Compute the mean cost of decisions once the truth is known (NVCost, eq. nvcost).
 
     ::
 
@@ -90,17 +90,23 @@ def realised_cost(
     Parameters
     ----------
     cost : object with ``cost(decision, truth)``
-        One number per row, e.g. :class:`unmet.costs.Newsvendor`.
+        Cost that gives one number per row, such as :class:`unmet.costs.Newsvendor`.
     decision : array-like of shape (n_rows,) or float
-        A single number is that decision in every row.
+        Decisions. A number is the decision of every row.
     truth : array-like of shape (n_rows,)
-        Demand, not sales: a cost on sales flatters orders that were too small.
+        Demand, not sales: a cost on sales favors orders that are too small.
     sample_weight : array-like of shape (n_rows,), optional
-        Non-negative, not all zero.
+        Non-negative weights, not all zero. None weights all rows equally.
+
+    Returns
+    -------
+    float
+        Mean cost per row.
 
     Examples
     --------
-    >>> from unmet.costs import Newsvendor
+    >>> from unmet import Newsvendor
+    >>> from unmet.evaluation import realised_cost
     >>> realised_cost(Newsvendor(underage=3, overage=1), [10, 10], [12, 6])
     5.0
     """
@@ -122,17 +128,25 @@ def realised_cost(
 
 
 def cost_saving(cost_of_method: float, cost_of_baseline: float) -> float:
-    """Share of the baseline's cost that the method saves (Fig. percentage).
+    """Compute the share of the baseline's cost that a method saves (Fig. percentage).
 
     ::
 
         (cost of baseline − cost of method) / cost of baseline
 
-    Negative when the method costs more; ``nan`` when the baseline costs nothing, since nothing
-    can be saved there. The same share of two service-level gaps is Table serviceLevel.
+    Parameters
+    ----------
+    cost_of_method, cost_of_baseline : float
+        Mean costs, or two service-level gaps as in Table serviceLevel.
+
+    Returns
+    -------
+    float
+        Share; negative if the method costs more, ``nan`` if the baseline costs nothing.
 
     Examples
     --------
+    >>> from unmet.evaluation import cost_saving
     >>> cost_saving(15.0, 20.0)
     0.25
     """
@@ -144,28 +158,34 @@ def cost_saving(cost_of_method: float, cost_of_baseline: float) -> float:
 def gap_closed(
     cost_of_method: float, cost_ignoring_censoring: float, floor: float, *, tolerance: float = 1e-9
 ) -> float:
-    """Share of the cost of ignoring censoring that the method wins back.
+    """Compute the share of the avoidable cost that a method recovers.
 
     ::
 
         (cost ignoring − cost of method) / (cost ignoring − floor)
 
-    0 is as bad as ignoring censoring, 1 as good as can be; below 0 the method does harm, and on a
-    finite test set it can be slightly above 1.
+    0 is as bad as ignoring censoring, and 1 is the best possible. A negative share means that the
+    method does harm. On a finite test set the share can slightly exceed 1.
 
     Parameters
     ----------
     cost_of_method : float
+        Mean cost of the method.
     cost_ignoring_censoring : float
-        Of the same model trained on the observations as if they were the truth (IEO).
+        Mean cost of the same model trained on observations as if they were the truth (IEO).
     floor : float
-        Lowest reachable cost: of the true quantile, or of a model trained on the truth.
-    tolerance : float
-        The answer is ``nan`` when there is no gap to close: when ignoring censoring costs no more
-        than the floor, or exceeds it by less than `tolerance` times the larger of the two.
+        Least possible mean cost: of the true quantile, or of a model trained on the truth.
+    tolerance : float, default=1e-9
+        Smallest gap, relative to the larger of the two costs. A smaller gap gives ``nan``.
+
+    Returns
+    -------
+    float
+        Share; ``nan`` if there is no gap to close.
 
     Examples
     --------
+    >>> from unmet.evaluation import gap_closed
     >>> gap_closed(12.0, 20.0, 10.0)
     0.8
     >>> gap_closed(12.0, 10.0, 10.0)
@@ -187,7 +207,7 @@ def gap_closed(
 def rmse_to_optimum(
     decision: ArrayLike, optimum: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Root mean squared distance to the best decision under the true distribution (eq. rmseq).
+    """Compute the root mean squared distance to the best decisions (eq. rmseq).
 
     ::
 
@@ -196,12 +216,15 @@ def rmse_to_optimum(
     Parameters
     ----------
     decision : array-like of shape (n_rows,) or float
+        Decisions. A number is the decision of every row.
     optimum : array-like of shape (n_rows,)
-        Q*, which only a simulation knows (eq. qopt).
+        Best decisions Q* under the true distribution, which only a simulation knows (eq. qopt).
     sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows. None weights all rows equally.
 
     Examples
     --------
+    >>> from unmet.evaluation import rmse_to_optimum
     >>> rmse_to_optimum([3.0, 0.0], [0.0, 1.0])
     2.23606797749979
     """
@@ -216,23 +239,28 @@ def service_level(
     strict: bool = False,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Share of rows whose decision covers the truth (§Service Level).
+    """Compute the share of rows whose decision covers the truth (§Service Level).
 
-    A decision *equal* to the truth covers it: nobody is sent away. This is also the side the
-    optimum is defined on, the smallest y with P(d ≤ y) ≥ α, so integer or clipped demand (an
-    order of 0 against a demand of 0) reaches its level. The paper counts rows where the decision
-    is *greater* than demand, which is the same for continuous demand; ``strict=True`` does that.
+    A decision that *equals* the truth covers it, because no customer goes without. The optimum is
+    defined in the same way, as the smallest y with P(d ≤ y) ≥ α. Integer or clipped demand (an
+    order of 0 against a demand of 0) therefore reaches its level. The paper counts rows whose
+    decision is *greater* than demand, which is the same for continuous demand; ``strict=True`` does
+    that.
 
     Parameters
     ----------
     decision : array-like of shape (n_rows,) or float
+        Decisions. A number is the decision of every row.
     truth : array-like of shape (n_rows,)
-    strict : bool
-        Count only decisions greater than the truth.
+        Demand, not sales.
+    strict : bool, default=False
+        Whether to count only decisions greater than the truth.
     sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows. None weights all rows equally.
 
     Examples
     --------
+    >>> from unmet.evaluation import service_level
     >>> service_level([3, 5, 1, 4], [3, 4, 2, 4])
     0.75
     >>> service_level([3, 5, 1, 4], [3, 4, 2, 4], strict=True)
@@ -246,23 +274,32 @@ def service_level(
 def fill_rate(
     decision: ArrayLike, truth: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Share of all demanded units that are served (type-2 service level).
+    """Compute the share of all demanded units that are served (type-2 service level).
 
     ::
 
         Σ_i w_i min(y_i⁺, d_i⁺) / Σ_i w_i d_i⁺
 
-    A negative demand (net returns, or an unclipped simulation) asks for nothing and a negative
-    decision serves nothing. ``nan`` when nothing is demanded in any row.
+    A negative demand (net returns, or an unclipped simulation) counts as 0, and so does a negative
+    decision.
 
     Parameters
     ----------
     decision : array-like of shape (n_rows,) or float
+        Decisions. A number is the decision of every row.
     truth : array-like of shape (n_rows,)
+        Demand, not sales.
     sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows. None weights all rows equally.
+
+    Returns
+    -------
+    float
+        Share; ``nan`` if there is no demand in any row.
 
     Examples
     --------
+    >>> from unmet.evaluation import fill_rate
     >>> fill_rate([10, 2], [8, 12])
     0.5
     """
@@ -277,7 +314,7 @@ def fill_rate(
 def lost_sales(
     decision: ArrayLike, truth: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Mean demanded units per row that are not served.
+    """Compute the mean number of demanded units per row that are not served.
 
     ::
 
@@ -286,11 +323,15 @@ def lost_sales(
     Parameters
     ----------
     decision : array-like of shape (n_rows,) or float
+        Decisions. A number is the decision of every row.
     truth : array-like of shape (n_rows,)
+        Demand, not sales.
     sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows. None weights all rows equally.
 
     Examples
     --------
+    >>> from unmet.evaluation import lost_sales
     >>> lost_sales([10, 2], [8, 12])
     5.0
     """
@@ -317,18 +358,24 @@ def _score(
 
 
 def make_cost_scorer(cost: RealisedCost) -> Any:
-    """Minus the mean realised cost (eq. nvcost): greater is better.
+    """Make a scikit-learn scorer: the negative mean realised cost (eq. nvcost).
 
     Parameters
     ----------
     cost : object with ``cost(decision, truth)``
-        With the same parameters for every row: a search splits the rows.
+        Cost with the same parameters for every row, because a search splits the rows.
+
+    Returns
+    -------
+    callable
+        Scorer ``(model, X, truth) → float`` for ``scoring=``; greater is better.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.dummy import DummyRegressor
-    >>> from unmet.costs import Newsvendor
+    >>> from unmet import Newsvendor
+    >>> from unmet.evaluation import make_cost_scorer
     >>> X, truth = np.zeros((2, 1)), np.array([12.0, 6.0])
     >>> model = DummyRegressor(strategy="constant", constant=10.0).fit(X, truth)
     >>> make_cost_scorer(Newsvendor(underage=3, overage=1))(model, X, truth)

@@ -50,59 +50,63 @@ def search(
     batch: int = 1,
     random_state: int | np.random.RandomState | None = None,
 ) -> Study:
-    """Find the parameters whose decisions cost least on rows that were held out.
+    """Search the parameters whose decisions cost least on held-out rows.
 
-    Step 1 of App. training, Algorithm 1, for any model: each combination is trained on a part of
-    the rows and evaluated on the rest, several times; the tree-structured Parzen estimator chooses
-    what to try next. The paper used that of Hyperopt, which is no longer maintained; here it is
-    that of Optuna (``pip install 'unmet[tune]'``).
+    This is Step 1 of App. training, Algorithm 1, for any model. Each combination is trained on a
+    part of the rows and evaluated on the rest, several times. The tree-structured Parzen estimator
+    chooses the next combination. The paper used that of Hyperopt, which is no longer maintained;
+    this function uses that of Optuna (``pip install 'unmet[tune]'``).
 
     Parameters
     ----------
     estimator : estimator
-        A model of this package, a pipeline that ends in one, or with a callable `score` any
-        regressor. Give it a whole number as ``random_state``, or results cannot be repeated.
+        A model of this package, a pipeline that ends in one, or, with a callable `score`, any
+        regressor. Give it an int as ``random_state``; otherwise results cannot be repeated.
     space : callable
-        Given a trial of Optuna, it asks for values (``trial.suggest_float("strength", 1e-4, 1,
-        log=True)``) and returns parameters of the estimator by name (``"linear__strength"`` in a
-        pipeline), or None where a combination is not allowed.
+        Function that gets a trial of Optuna, asks it for values (``trial.suggest_float("strength",
+        1e-4, 1, log=True)``) and returns parameters of the estimator by name
+        (``"linear__strength"`` in a pipeline), or None if a combination is not allowed.
     X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        Features.
     y : array-like of shape (n_rows,)
         Observations.
     truth : array-like of shape (n_rows,), optional
-        The truth, NaN or None where it is not known: held-out decisions are then evaluated by what
-        they really cost, on the rows that have one. Training never sees it.
+        The truth, NaN or None if unknown. Held-out decisions are then evaluated by their realised
+        cost, on the rows with a truth. Training never sees it.
     score : "observed" or callable, default=None
-        None prices on `truth`; without one it is "observed", with a warning: the ε-insensitive
-        cost on held-out observations, with each candidate's own cost and band (Algorithm 1). It
-        cannot tell that sales are censored, and it falls with every wider band. A callable is
-        given the fitted model, X and y of the held-out rows; smaller is better.
+        How to evaluate held-out decisions. None uses `truth`. Without a truth, it is "observed"
+        with a warning: the ε-insensitive cost on held-out observations, with each candidate's own
+        cost and band (Algorithm 1). That score does not see that sales are censored, and it falls
+        with every wider band. A callable gets the fitted model, X and y of the held-out rows;
+        smaller is better.
     cv : int, splitter or pairs of row numbers, default=5
-        An int is that many random splits into 75% and 25%, the same for all trials. For dated rows
-        give ``RollingOrigin(...).split(X, groups=dates)``.
+        Splits. An int is the number of random splits into 75% and 25%, the same for all trials. For
+        dated rows give ``RollingOrigin(...).split(X, groups=dates)``.
     fit_parameters : mapping, optional
-        What ``fit`` is told, with one entry per row: ``sample_weight``, ``underage``,
-        ``overage``, ``censored``, ``stock``, ``time``, ``series``. The first three also count
-        in the score.
+        Arguments of ``fit`` with one entry per row: ``sample_weight``, ``underage``, ``overage``,
+        ``censored``, ``stock``, ``time``, ``series``. The first three also count in the score.
     trials : int, default=50
+        Number of combinations to try. More trials take longer and find better parameters.
     batch : int, default=1
-        Trials that are chosen before any of them is evaluated. A model with ``fit_many`` trains all
-        of them on all folds in one call, which is much faster than one after another.
+        Number of trials that are chosen before any of them is evaluated. A model with ``fit_many``
+        trains all of them on all folds in one call, which is much faster. Larger batches learn less
+        from earlier trials.
     random_state : int, RandomState or None, default=None
-        Seed of the combinations and of the random splits. None is another one for each search.
+        Seed of the combinations and of the random splits. None draws a new seed in each search.
 
     Returns
     -------
     optuna.Study
-        In memory, with `trials`, `best_trial`, `best_value` and `best_params`;
-        ``space(study.best_trial)`` gives the parameters of the best. The value of a trial is its
-        mean cost over the folds, inf for one that was refused or could not be trained;
-        ``trial.user_attrs`` holds "fold_costs" and, of those, "sentence". The best value is the
-        least of many, so it flatters: price the decisions on rows that the search has not seen.
+        Study in memory, with `trials`, `best_trial`, `best_value` and `best_params`;
+        ``space(study.best_trial)`` gives the best parameters. The value of a trial is its mean cost
+        over the folds, or inf if it was refused or could not be trained. ``trial.user_attrs`` holds
+        "fold_costs" and, for those, "sentence". The best value is the least of many and therefore
+        too low: evaluate the decisions on rows that the search has not seen.
 
     Examples
     --------
     >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet.evaluation.search import search
     >>> from unmet.simulate import censoring_lab
     >>> data = censoring_lab("normal", orders="noisy", n=200, n_test=50).train
     >>> model = LinearDecision(Newsvendor(underage=4, overage=1), penalty="l2")

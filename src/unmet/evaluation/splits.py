@@ -18,10 +18,10 @@ from unmet.validation import Maybe, WholeNumber, is_missing, read_parameters
 
 
 def read_times(time: Any, n_rows: int) -> tuple[Places, int]:
-    """Place of each row's time among the distinct times in order, and how many those are.
+    """Give the position of each row's time among the distinct times, and their number.
 
-    Times are numbers, dates, or ISO text, months such as "2024-05" among it: other text would have
-    to be guessed.
+    Times are numbers, dates, or ISO text, including months such as "2024-05". Other text is
+    refused, because its order would be a guess.
     """
     if nw.dependencies.is_into_series(time):
         series = nw.from_native(time, series_only=True)
@@ -73,28 +73,30 @@ _BLOCKS = {
 
 @dataclass(frozen=True)
 class RollingOrigin:
-    """Learn from the past, evaluate on the days after it, again and again: no look ahead.
+    """Splits that learn from the past and evaluate on the days after it, without look-ahead.
 
-    The distinct times are put in order. The last `n_splits` × `horizon` of them are held out in
-    blocks, each with what lies before it to learn from; all rows of a time stay together. Usable
-    as ``cv=`` of scikit-learn, with the times as ``groups=``; `search` takes the pairs that
-    ``split`` gives.
+    The distinct times are sorted. The last `n_splits` × `horizon` of them are held out in blocks,
+    and everything before a block is for training. All rows of a time stay together. Use it as
+    ``cv=`` of scikit-learn with the times as ``groups=``; `search` takes the pairs of ``split``.
 
     Parameters
     ----------
     n_splits : int, default=5
+        Number of blocks. More blocks average over more origins and need more fits.
     horizon : int, default=None
-        Distinct times in each block held out. None shares the times out evenly: those after
+        Number of distinct times in each block. None shares the times out evenly: those after
         `min_train` and `gap`, or else one part of n_splits + 1 to each block.
     gap : int, default=0
-        Distinct times left out before each block, for decisions that must be made ahead.
+        Number of distinct times left out before each block, for decisions that must be made ahead.
     min_train : int, default=None
-        Fewest distinct times to learn from; None is 1.
+        Least number of distinct times for training. None is 1.
     window : int, default=None
-        Most distinct times to learn from, the latest of them; None is all.
+        Largest number of distinct times for training, counted from the block backwards. None is
+        all.
 
     Examples
     --------
+    >>> from unmet.evaluation import RollingOrigin
     >>> days = ["2024-05-01", "2024-05-02", "2024-05-02", "2024-05-03", "2024-05-04"]
     >>> for train, held_out in RollingOrigin(2, horizon=1).split(days, groups=days):
     ...     print(train, held_out)
@@ -116,7 +118,13 @@ class RollingOrigin:
             )
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: ARG002
-        """Give the number of splits, as scikit-learn asks."""
+        """Give the number of splits, as scikit-learn expects.
+
+        Parameters
+        ----------
+        X, y, groups
+            Ignored; scikit-learn passes them.
+        """
         return self.n_splits
 
     def split(
@@ -125,18 +133,21 @@ class RollingOrigin:
         y: Any = None,  # noqa: ARG002
         groups: Any = None,
     ) -> Iterator[tuple[Places, Places]]:
-        """Give row numbers to learn from and row numbers held out, oldest block first.
+        """Give the numbers of training rows and of held-out rows, oldest block first.
 
         Parameters
         ----------
         X : table or array-like with n_rows rows
-        y : ignored
+            Rows to split; only their number counts.
+        y : None
+            Ignored.
         groups : array-like of shape (n_rows,)
-            The time of each row: numbers, dates or ISO text such as "2024-05-01".
+            Time of each row: numbers, dates or ISO text such as "2024-05-01".
 
         Yields
         ------
         train, held_out : ndarrays of int
+            Row numbers of each split.
         """
         if groups is None:
             raise InvalidInput(

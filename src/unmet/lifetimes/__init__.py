@@ -1,10 +1,10 @@
-"""When to replace a part.
+"""Find when to replace a part.
 
 =================== ===========================================================================
-what is known       function
+known               function
 =================== ===========================================================================
 the distribution    `optimal_age`, for `Weibull` and `Lognormal` lifetimes
-lifetimes of a kind `replacement_age`: suspensions, late entries and all, by a distribution
+lifetimes           `replacement_age`, including suspensions and delayed entries
 features as well    `latent_ages` decides by `LatentBand`; `fit_rate` trains any model
 =================== ===========================================================================
 

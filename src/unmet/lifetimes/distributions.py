@@ -1,15 +1,16 @@
-"""Distributions of lifetimes, and the best age of replacement where they are known.
+"""Distributions of lifetimes, and the best replacement age if the distribution is known.
 
-Every criterion has the same shape. Waiting a moment longer at age y costs h(y) (c − p) for the risk
-of a failure, with h the hazard, p the planned and c the failure cost, and gains what time is worth:
-the rate ρ of `AgeReplacement`, or r p where costs are discounted at r. So the best age is where a
-rising hazard first reaches ::
+Every criterion has the same form. To wait a moment longer at age y costs h(y) (c − p) for the risk
+of a failure, with the hazard h, the planned cost p and the failure cost c. It gains the value of
+time: the rate ρ of `AgeReplacement`, or r p if costs are discounted at r. The best age is therefore
+where a rising hazard first reaches ::
 
     h(y) = ρ / (c − p)        or        h(y) = r p / (c − p),
 
-unless running to failure is cheaper still. The long-run cost rate is its own price of time: start
-with that of running to failure, take the best age at that price, its cost rate is the next price
-(Dinkelbach 1967); the rates fall and converge faster than any geometric series.
+unless running to failure is cheaper still. The long-run cost rate is its own price of time. The
+algorithm starts with the rate of running to failure and takes the best age at that price; the cost
+rate of this age is the next price (Dinkelbach 1967). The rates fall and converge faster than any
+geometric series.
 """
 
 from __future__ import annotations
@@ -31,9 +32,16 @@ _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(96)  # of discounted fai
 
 
 class Distribution(PerRow):
-    """Distribution of a lifetime T; parameters are numbers, or one per part.
+    """Base class of the distributions of a lifetime T; parameters are numbers, or one per part.
 
-    Ages may be numbers or arrays of one entry per part, and infinite.
+    Ages may be numbers or arrays with one entry per part, and infinite.
+
+    Examples
+    --------
+    >>> from unmet.lifetimes import Weibull
+    >>> lifetime = Weibull(shape=2.5, scale=100)
+    >>> round(float(lifetime.quantile(0.5)), 1), round(float(lifetime.interval_mean(50)), 1)
+    (86.4, 47.6)
     """
 
     @property
@@ -43,22 +51,54 @@ class Distribution(PerRow):
 
     @abstractmethod
     def survival(self, age: ArrayLike) -> Array:
-        """P(T ≥ age)."""
+        """Compute P(T ≥ age).
+
+        Parameters
+        ----------
+        age : float or array-like of shape (n_parts,)
+            Ages.
+        """
 
     @abstractmethod
     def quantile(self, level: ArrayLike) -> Array:
-        """Age by which the share `level` of parts has failed."""
+        """Give the age by which a share of parts has failed.
+
+        Parameters
+        ----------
+        level : float or array-like of shape (n_parts,)
+            Shares between 0 and 1.
+        """
 
     @abstractmethod
     def interval_mean(self, age: ArrayLike) -> Array:
-        """E[min(T, age)]: the mean length of a cycle that ends at `age` at the latest."""
+        """Compute E[min(T, age)], the mean length of a cycle that ends at `age` at the latest.
+
+        Parameters
+        ----------
+        age : float or array-like of shape (n_parts,)
+            Ages.
+        """
 
     @abstractmethod
     def age_at_hazard(self, hazard: ArrayLike) -> Array:
-        """First age at which a rising hazard reaches a value; inf where it never does."""
+        """Give the first age at which a rising hazard reaches a value; inf if it never does.
+
+        Parameters
+        ----------
+        hazard : float or array-like of shape (n_parts,)
+            Failures per unit of time among the parts that still work.
+        """
 
     def discounted_failure(self, age: ArrayLike, discount: Numbers) -> Array:
-        """E[exp(−discount · T) · 1{T < age}]: today's value of one unit paid at such failures."""
+        """Compute E[exp(−discount · T) · 1{T < age}]: the present value of paying 1 at failures.
+
+        Parameters
+        ----------
+        age : float or array-like of shape (n_parts,)
+            Ages; failures after it do not count.
+        discount : float or ndarray of shape (n_parts,)
+            Discount rate per unit of time.
+        """
         failed = 1.0 - self.survival(age)
         # quantiles are steep at both ends of [0, 1]; in v, where u = v⁴ / (v⁴ + (1 − v)⁴), not
         total: Array = np.zeros(np.shape(failed))
@@ -72,16 +112,18 @@ class Distribution(PerRow):
 
 
 class Weibull(Distribution):
-    """P(T ≥ t) = exp(−(t / scale)^shape).
+    """Weibull distribution: P(T ≥ t) = exp(−(t / scale)^shape).
 
     Parameters
     ----------
     shape : float
-        Parts wear out where it is above 1; at 1 they do not age, below 1 they get better.
+        Positive. Parts wear out if it is above 1, do not age at 1, and improve below 1.
     scale : float or array-like of shape (n_parts,), default=1.0
+        Positive age by which 63% of the parts have failed. Larger values mean longer lives.
 
     Examples
     --------
+    >>> from unmet.lifetimes import Weibull
     >>> Weibull(shape=2.5, scale=100).survival([50, 100]).round(3)
     array([0.838, 0.368])
     """
@@ -99,21 +141,45 @@ class Weibull(Distribution):
         return self.scale * float(special.gamma(1.0 + 1.0 / self.shape))
 
     def survival(self, age: ArrayLike) -> Array:
-        """P(T ≥ age)."""
+        """Compute P(T ≥ age).
+
+        Parameters
+        ----------
+        age
+            As in `Distribution.survival`.
+        """
         return np.asarray(np.exp(-self._power(age)))
 
     def quantile(self, level: ArrayLike) -> Array:
-        """Age by which the share `level` has failed."""
+        """Give the age by which a share of parts has failed.
+
+        Parameters
+        ----------
+        level
+            As in `Distribution.quantile`.
+        """
         with np.errstate(divide="ignore"):
             power = -np.log1p(-np.asarray(level, dtype=np.float64))
         return np.asarray(self.scale * power ** (1.0 / self.shape))
 
     def interval_mean(self, age: ArrayLike) -> Array:
-        """E[min(T, age)], an incomplete gamma function."""
+        """Compute E[min(T, age)], an incomplete gamma function.
+
+        Parameters
+        ----------
+        age
+            As in `Distribution.interval_mean`.
+        """
         return np.asarray(self.mean * special.gammainc(1.0 / self.shape, self._power(age)))
 
     def age_at_hazard(self, hazard: ArrayLike) -> Array:
-        """Invert the power; inf for parts that do not wear out."""
+        """Give the age at which the hazard reaches a value; inf for parts that do not wear out.
+
+        Parameters
+        ----------
+        hazard
+            As in `Distribution.age_at_hazard`.
+        """
         value = np.asarray(hazard, dtype=np.float64)
         if self.shape <= 1.0:
             return np.full(np.broadcast_shapes(value.shape, np.shape(self.scale)), np.inf)
@@ -126,17 +192,18 @@ class Weibull(Distribution):
 
 
 class Lognormal(Distribution):
-    """A lifetime whose logarithm is normal: its hazard rises, and falls again in old age.
+    """Distribution of a lifetime whose logarithm is normal: its hazard rises, then falls.
 
     Parameters
     ----------
     median : float or array-like of shape (n_parts,)
-        exp of the mean of the logarithm.
+        Positive age by which half of the parts have failed. Larger values mean longer lives.
     deviation : float
-        Standard deviation of the logarithm.
+        Positive standard deviation of the logarithm. Larger values spread lifetimes more.
 
     Examples
     --------
+    >>> from unmet.lifetimes import Lognormal
     >>> Lognormal(median=100, deviation=0.5).survival([50, 100]).round(3)
     array([0.917, 0.5  ])
     """
@@ -154,16 +221,34 @@ class Lognormal(Distribution):
         return self.median * float(np.exp(0.5 * self.deviation**2))
 
     def survival(self, age: ArrayLike) -> Array:
-        """P(T ≥ age)."""
+        """Compute P(T ≥ age).
+
+        Parameters
+        ----------
+        age
+            As in `Distribution.survival`.
+        """
         return np.asarray(special.ndtr(-self._z(age)))
 
     def quantile(self, level: ArrayLike) -> Array:
-        """Age by which the share `level` has failed."""
+        """Give the age by which a share of parts has failed.
+
+        Parameters
+        ----------
+        level
+            As in `Distribution.quantile`.
+        """
         z = special.ndtri(np.asarray(level, dtype=np.float64))
         return np.asarray(self.median * np.exp(self.deviation * z))
 
     def interval_mean(self, age: ArrayLike) -> Array:
-        """E[min(T, age)], in closed form."""
+        """Compute E[min(T, age)], in closed form.
+
+        Parameters
+        ----------
+        age
+            As in `Distribution.interval_mean`.
+        """
         z, at = self._z(age), np.asarray(age, dtype=np.float64)
         failed = self.mean * special.ndtr(z - self.deviation)
         with np.errstate(invalid="ignore"):
@@ -171,7 +256,13 @@ class Lognormal(Distribution):
         return np.asarray(failed + alive)
 
     def age_at_hazard(self, hazard: ArrayLike) -> Array:
-        """Bisect on the rising branch; inf for hazards that are never reached."""
+        """Bisect on the rising branch of the hazard; inf for hazards that are never reached.
+
+        Parameters
+        ----------
+        hazard
+            As in `Distribution.age_at_hazard`.
+        """
         log_hazard = np.log(np.asarray(hazard, dtype=np.float64))
         shape = np.broadcast_shapes(log_hazard.shape, np.shape(self.median))
         # the hazard is greatest where the normal hazard exceeds its argument by the deviation
@@ -209,25 +300,33 @@ def _log_mills(z: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ReplacementAge:
-    """When to replace.
+    """Best replacement age, with its cost; ``str()`` says it in words.
 
     Attributes
     ----------
     age : float or ndarray of shape (n_parts,)
-        inf where no planned replacement pays: run to failure.
+        Best age; inf if no planned replacement pays, so run to failure.
     cost : float or ndarray of shape (n_parts,)
-        At that age: per unit of time, or discounted.
+        Cost at that age: per unit of time, or discounted.
     run_to_failure : float or ndarray of shape (n_parts,)
-        The same without any planned replacement; nan where Kaplan and Meier cannot say, because
-        parts of the largest time were suspended.
+        Cost without any planned replacement; nan if Kaplan–Meier cannot tell, because parts of the
+        largest time were suspended.
     distribution : Distribution or None
-        As given or fitted; None for Kaplan and Meier.
+        Given or fitted distribution; None for Kaplan–Meier.
     ages, costs : ndarray of shape (n_ages,)
-        The whole curve, where the age comes from lifetimes.
+        The whole cost curve, if the age comes from lifetimes.
     interval : tuple of two floats, or None
-        Where the age lies, if lifetimes were drawn again; inf among the ends is possible.
+        Confidence interval of the age; an end may be inf.
     notes : tuple of str
-        What the answer is based on, in a sentence each.
+        Data that the result is based on, one sentence each.
+
+    Examples
+    --------
+    >>> from unmet import AgeReplacement
+    >>> from unmet.lifetimes import Weibull, optimal_age
+    >>> best = optimal_age(AgeReplacement(planned=1, failure=5), Weibull(shape=2.5, scale=1000))
+    >>> round(float(best.age)), bool(best.cost < best.run_to_failure)
+    (493, True)
     """
 
     age: Numbers
@@ -255,38 +354,39 @@ class ReplacementAge:
 
 
 def optimal_age(cost: JumpCost, distribution: Distribution) -> ReplacementAge:
-    """Find the best age of replacement of parts whose distribution of lifetime is known.
+    """Find the best replacement age of parts whose distribution of lifetimes is known.
 
     Parameters
     ----------
     cost : AgeReplacement or PreventiveReplacement
-        `AgeReplacement` without a rate minimises the long-run cost per unit of time, of each part
-        by itself; with a rate, the cost of a cycle less that price of its length.
+        `AgeReplacement` without a rate minimises the long-run cost per unit of time, for each part
+        by itself. With a rate it minimises the cost of a cycle minus that price of its length.
         `PreventiveReplacement` minimises the expected discounted cost of the next replacement; its
-        printed form is least for replacing at once, at age 0.
+        printed form is least for an immediate replacement, at age 0.
     distribution : Weibull or Lognormal
+        Distribution of lifetimes.
 
     Returns
     -------
     ReplacementAge
-        Arrays where costs or distribution have one number per part.
+        Age and cost; arrays if costs or distribution have one number per part.
 
     Notes
     -----
     A finite age pays only for parts that wear out. A Weibull distribution of shape 1 or less has no
-    rising hazard: the answer is inf, never replace, or with a discounted cost that favours it 0, at
-    once. A lognormal hazard falls again in old age, so running to failure may be best although the
-    hazard rises at first.
+    rising hazard: the result is inf, never replace, or 0 with a discounted cost that favors an
+    immediate replacement. A lognormal hazard falls again in old age, so running to failure may be
+    best although the hazard rises at first.
 
     Examples
     --------
-    >>> from unmet.costs import AgeReplacement
+    >>> from unmet import AgeReplacement
     >>> from unmet.lifetimes import Weibull, optimal_age
     >>> cost = AgeReplacement(planned=1, failure=5)
-    >>> print(optimal_age(cost, Weibull(shape=2.5, scale=1000)))
-    Replace at age 493: cost 0.003462, 39% below running to failure.
-    >>> print(optimal_age(cost, Weibull(shape=0.9, scale=1000)))
-    Never replace before a failure: cost 0.004752.
+    >>> round(float(optimal_age(cost, Weibull(shape=2.5, scale=1000)).age))
+    493
+    >>> optimal_age(cost, Weibull(shape=0.9, scale=1000)).age  # never before a failure
+    inf
     """
     _check(cost, distribution)
     common_rows({**cost.parameters(), **distribution.parameters()})
@@ -310,23 +410,25 @@ def optimal_age(cost: JumpCost, distribution: Distribution) -> ReplacementAge:
 
 
 def expected_cost(cost: JumpCost, distribution: Distribution, age: ArrayLike) -> Array:
-    """Cost that is to be expected of replacing at an age, or at failure if that comes first.
+    """Compute the expected cost of replacing at an age, or at failure if that comes first.
 
     Parameters
     ----------
     cost : AgeReplacement or PreventiveReplacement
+        Cost of replacements.
     distribution : Weibull or Lognormal
+        Distribution of lifetimes.
     age : float or array-like of shape (n_parts,)
-        Non-negative; inf is running to failure.
+        Non-negative age of the planned replacement; inf is running to failure.
 
     Returns
     -------
     ndarray
-        Per unit of time for `AgeReplacement` without a rate, otherwise of one cycle.
+        Cost per unit of time for `AgeReplacement` without a rate, otherwise of one cycle.
 
     Examples
     --------
-    >>> from unmet.costs import AgeReplacement
+    >>> from unmet import AgeReplacement
     >>> from unmet.lifetimes import Weibull, expected_cost
     >>> cost, distribution = AgeReplacement(planned=1, failure=5), Weibull(shape=2.5, scale=1000)
     >>> ages = (250, 493, float("inf"))
@@ -380,13 +482,14 @@ def _at_price(cost: JumpCost, distribution: Distribution, worth: Numbers) -> Arr
 def least_rate(
     cycles: Callable[[float], tuple[Array, Array]], rate: float, tolerance: float
 ) -> float:
-    """Least cost rate of parts together, from an upper bound on it (Dinkelbach 1967).
+    """Find the least cost rate of parts together, from an upper bound (Dinkelbach 1967).
 
     Parameters
     ----------
     cycles : callable
-        Price of time in; cost and length of the best cycle of each part out.
+        Function from a price of time to cost and length of the best cycle of each part.
     rate : float
+        Upper bound.
     tolerance : float
         Share by which the rate must fall to go on.
     """

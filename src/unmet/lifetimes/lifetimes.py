@@ -1,8 +1,8 @@
-"""Lifetimes with suspensions: weights of failures, distributions, the best age of replacement.
+"""Lifetimes with suspensions: weights of failures, fitted distributions, the best replacement age.
 
-A suspension is a part that had not failed when it was last seen: replaced in time, or still at
-work. Its lifetime is at least that long. To take it for a failure makes parts look worse than they
-are, to leave it out makes them look worse still.
+A suspension is a part that had not failed when it was last seen: it was replaced in time, or still
+works. Its lifetime is at least that long. If you take suspensions for failures, or drop them, parts
+look worse than they are.
 """
 
 from __future__ import annotations
@@ -54,26 +54,29 @@ _FEW = 10  # failures below which an age is called a guess
 def failure_weights(
     times: ArrayLike, censored: Any = None, *, sample_weight: ArrayLike | None = None
 ) -> Array:
-    """Weights under which the failures alone have the distribution of Kaplan and Meier.
+    """Compute weights with which the failures alone have the Kaplan–Meier distribution.
 
-    The weight of a suspension is handed on to all later rows, in equal shares (Efron 1967), and of
-    the last one it stays where it is. Given to any model as ``sample_weight``, they let it train on
-    suspended lifetimes; rows of weight 0 do not count.
+    The weight of a suspension passes to all later rows, in equal shares (Efron 1967); the weight of
+    the last row stays. Any model can train on suspended lifetimes with these weights as
+    ``sample_weight``, because rows of weight 0 do not count.
 
     Parameters
     ----------
     times : array-like of shape (n_rows,)
+        When parts failed, or were last seen working.
     censored : array-like of shape (n_rows,), optional
-        True where the part had not failed. None: all have.
+        True if the part had not failed. None means that all have failed.
     sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows. None is 1 for every row.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        Non-negative, with the sum of the weights given.
+        Non-negative weights, with the same sum as the given weights.
 
     Examples
     --------
+    >>> from unmet.lifetimes.lifetimes import failure_weights
     >>> failure_weights([2, 3, 5, 8], [False, True, False, False])
     array([1. , 0. , 1.5, 1.5])
     """
@@ -101,23 +104,26 @@ def fit_weibull(
     sample_weight: ArrayLike | None = None,
     entry: ArrayLike | None = None,
 ) -> Weibull:
-    """Weibull distribution of the greatest likelihood.
+    """Fit a Weibull distribution by maximum likelihood.
 
     Parameters
     ----------
     times, censored, sample_weight
         As in `failure_weights`; at least two different times, and one failure below the largest.
     entry : array-like of shape (n_rows,), optional
-        Age of each part when records began, below its time; 0 for one that was new. Parts that had
-        failed before are not in the records, so a part says nothing of the ages before its entry.
+        Age of each part when records began, below its time; 0 for a part that was new. Parts that
+        failed earlier are not in the records, so a part says nothing about ages before its entry.
+        None means that all parts were new.
 
     Returns
     -------
     Weibull
+        The fitted distribution.
 
     Examples
     --------
     >>> from unmet.data import load_sae
+    >>> from unmet.lifetimes.lifetimes import fit_weibull
     >>> table = load_sae()
     >>> distribution = fit_weibull(table["time"], table["suspended"])
     >>> round(distribution.shape, 3), round(distribution.scale)
@@ -154,7 +160,7 @@ def fit_weibull(
 def fit_lognormal(
     times: ArrayLike, censored: Any = None, *, sample_weight: ArrayLike | None = None
 ) -> Lognormal:
-    """Lognormal distribution of the greatest likelihood.
+    """Fit a lognormal distribution by maximum likelihood.
 
     Parameters
     ----------
@@ -164,6 +170,14 @@ def fit_lognormal(
     Returns
     -------
     Lognormal
+        The fitted distribution.
+
+    Examples
+    --------
+    >>> from unmet.lifetimes.lifetimes import fit_lognormal
+    >>> fitted = fit_lognormal([50, 100, 200, 200], [False, False, False, True])
+    >>> bool(fitted.median > 100)
+    True
     """
     time, suspended, weight = _enough(*read_lifetimes(times, censored, sample_weight))
     logs = np.log(time)
@@ -188,7 +202,7 @@ def fit_lognormal(
 def read_lifetimes(
     times: ArrayLike, censored: Any, sample_weight: ArrayLike | None
 ) -> tuple[Array, Mask, Array]:
-    """Check times, flags and weights; keep every row."""
+    """Check times, flags and weights, and keep every row."""
     time = np.atleast_1d(np.asarray(positive("times", np.asarray(times, dtype=np.float64))))
     suspended = np.zeros(time.size, dtype=np.bool_)
     if censored is not None:
@@ -206,7 +220,7 @@ def read_lifetimes(
 
 
 def read_entry(entry: ArrayLike | None, time: Array) -> Array:
-    """Ages at which parts came into the records, each below its time; 0 where nobody says."""
+    """Read the ages at which parts entered the records, each below its time; 0 if not given."""
     if entry is None:
         return np.zeros(time.size)
     began = np.asarray(non_negative("entry", np.asarray(entry, dtype=np.float64)))
@@ -244,7 +258,7 @@ def replacement_age(
     resamples: int = 200,
     random_state: int = 0,
 ) -> ReplacementAge:
-    """Find the best age of replacement from lifetimes of parts of one kind.
+    """Find the best replacement age from lifetimes of parts of one kind.
 
     Parameters
     ----------
@@ -252,39 +266,42 @@ def replacement_age(
         The long-run cost per unit of time, or the discounted cost of the next replacement. Planned
         and failure costs are numbers.
     times : array-like of shape (n_rows,)
-        When parts failed, or were last seen at work.
+        When parts failed, or were last seen working.
     censored : array-like of shape (n_rows,), optional
-        True for suspensions: parts that had not failed. None: all have.
+        True for suspensions: parts that had not failed. None means that all have failed.
     method : {"weibull", "lognormal", "kaplan-meier"}, default="weibull"
-        The first two fit a distribution. "kaplan-meier" assumes no family, and is the exact optimum
-        under the product-limit estimate; it knows nothing beyond the largest time, and needs many
-        failures (with 50 of 100 Weibull lives seen to end it costs 4.9% more than the best age, a
-        Weibull distribution 0.2%).
+        The first two fit a distribution. "kaplan-meier" assumes no family and gives the exact
+        optimum under the product-limit estimate. It knows nothing beyond the largest time and needs
+        many more failures for an equally good age.
     sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows. None is 1 for every row.
     entry : array-like of shape (n_rows,), optional
-        Age of each part when records began, 0 for one that was new (delayed entry); of the method
-        "weibull".
+        Age of each part when records began, 0 for a part that was new (delayed entry). Only the
+        method "weibull" takes it. None means that all parts were new.
     confidence : float, optional
-        Draw rows again, and give the interval that holds this share of the ages so found.
+        Share of resampled ages that the interval holds, above 0 and below 1. Larger values give
+        wider intervals. None computes no interval.
     resamples, random_state : int
-        How often, and with which seed.
+        Number of resamples, and their seed.
 
     Returns
     -------
     ReplacementAge
+        Age, cost and cost curve.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from unmet.costs import AgeReplacement
+    >>> from unmet import AgeReplacement
+    >>> from unmet.lifetimes import replacement_age
     >>> generator = np.random.default_rng(1)
     >>> lifetimes = 1000 * generator.weibull(2.5, size=500)
     >>> suspended = lifetimes > 600  # replaced in time
     >>> times = np.minimum(lifetimes, 600)
     >>> cost = AgeReplacement(planned=1, failure=5)  # best age under the true distribution: 493
-    >>> print(replacement_age(cost, times, censored=suspended, method="weibull"))
-    Replace at age 445.4: cost 0.003536, 44% below running to failure.
-    From failures: 138, suspensions: 362 (weibull).
+    >>> found = replacement_age(cost, times, censored=suspended, method="weibull")
+    >>> round(float(found.age), 1), bool(found.cost < found.run_to_failure)
+    (445.4, True)
     """
     if isinstance(cost, AgeReplacement) and cost.rate is not None:
         raise InvalidInput(
@@ -319,7 +336,7 @@ def replacement_age(
 
 
 def few_failures(count: int) -> tuple[str, ...]:
-    """Warn of ages that follow from hardly any failure."""
+    """Warn of ages that depend on very few failures."""
     if count >= _FEW:
         return ()
     failures = "one failure" if count == 1 else f"{count} failures"
@@ -399,39 +416,42 @@ def fit_rate(
 ) -> Model:
     """Train a model for the least cost per unit of time of all rows together.
 
-    The cost rate of a fleet is a ratio of two sums. Dinkelbach's iteration turns it into sums:
-    train at a price of time, take the cost rate of the decisions as the next price, until it no
-    longer falls. The first price is the rate of running to failure.
+    The cost rate of a fleet is a ratio of two sums. Dinkelbach's iteration turns it into sums: it
+    trains at a price of time and takes the cost rate of the decisions as the next price, until the
+    rate no longer falls. The first price is the rate of running to failure.
 
     No age is below the first failure: until then no part had failed, so waiting costs nothing in
-    any row. A linear model would go on below it, and below 0, so its ages are held there.
+    any row. A linear model could go lower, and below 0, so its ages are bounded there.
 
     Parameters
     ----------
     model : LinearDecision, NeuralDecision or BoostedDecision
-        With the cost `AgeReplacement`, whose rate is to be found, and no band rule. It is not
-        fitted itself. `LinearDecision` takes ``solver="smoothed"``, or "exact" for groups.
+        Model with the cost `AgeReplacement` without a rate, and without a band rule. The model
+        itself is not fitted. `LinearDecision` needs ``solver="smoothed"``, or "exact" for groups.
     X : table or array-like of shape (n_rows, n_features)
+        Features.
     y : array-like of shape (n_rows,)
-        When parts failed, or were last seen at work.
+        When parts failed, or were last seen working.
     censored : array-like of shape (n_rows,), optional
-        True for suspensions; their weight is handed on to later failures (`failure_weights`), so
-        suspensions must not depend on the features. Where they do, see `latent_ages`.
+        True for suspensions. Their weight passes to later failures (`failure_weights`), so
+        suspensions must not depend on the features; if they do, use `latent_ages`. None means that
+        all have failed.
     sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows. None is 1 for every row.
     tol : float, default=1e-4
-        Share by which the rate must fall to go on.
+        Share by which the rate must fall to go on. Larger values stop earlier.
 
     Returns
     -------
     DecisionModel
-        A fitted copy, of which ``cost_.rate`` is the cost rate found and ``least_`` the first
-        failure, the least age that it predicts.
+        A fitted copy. ``cost_.rate`` is the cost rate, and ``least_`` is the first failure, the
+        least age that it predicts.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from unmet import LinearDecision
-    >>> from unmet.costs import AgeReplacement
+    >>> from unmet import AgeReplacement, LinearDecision
+    >>> from unmet.lifetimes import fit_rate
     >>> generator = np.random.default_rng(0)
     >>> hot = np.repeat([0.0, 1.0], 1000)[:, None]
     >>> times = 1000 * 0.5 ** hot[:, 0] * generator.weibull(3, size=2000)
@@ -482,33 +502,34 @@ def fit_rate(
 def latent_ages(
     rule: LatentBand, X: Any, cost: JumpCost | None = None, *, together: bool = False
 ) -> Array:
-    """Best age of replacement of each row under the distribution that the rule has learned.
+    """Find the best replacement age of each row under the distribution that a rule estimated.
 
-    `LatentBand` fits families of lifetimes ("weibull", "lognormal" and others) in the features, in
-    which suspensions count as what they are: give it ``censored=``. Its distribution of each row
-    prices every age, so no further model is trained.
+    `LatentBand` fits families of lifetimes ("weibull", "lognormal" and others) to features. Give it
+    ``censored=``, and suspensions count as lifetimes of at least their time. Its distribution of
+    each row evaluates every age, so no further model is trained.
 
     Parameters
     ----------
     rule : LatentBand
-        Fitted to the times.
+        Rule fitted to the times.
     X : table, array-like or sparse matrix of shape (n_rows, n_features)
+        Features of the rows.
     cost : AgeReplacement or PreventiveReplacement, optional
-        Another one than `fit` was given.
+        Another cost than that of `fit`. None takes the cost of `fit`.
     together : bool, default=False
-        Of `AgeReplacement` without a rate. False gives each row the least cost rate of its own:
-        features belong to the place, and every successor has the same. True gives the least rate
-        of all rows together: each successor is a new draw of a row.
+        For `AgeReplacement` without a rate. False minimises the cost rate of each row by itself:
+        each successor of a part has the same features. True minimises the rate of all rows
+        together: each successor is a new draw of a row.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        inf where no planned replacement pays.
+        Ages; inf if no planned replacement pays.
 
     Examples
     --------
-    >>> from unmet import LatentBand
-    >>> from unmet.costs import AgeReplacement
+    >>> from unmet import AgeReplacement, LatentBand
+    >>> from unmet.lifetimes import latent_ages
     >>> from unmet.simulate import replacement
     >>> train = replacement(n=600, seed=1).train
     >>> cost = AgeReplacement(planned=1, failure=8)
@@ -528,19 +549,33 @@ def latent_ages(
 
 
 def fleet_rate(rule: LatentBand, X: Any, cost: AgeReplacement | None = None) -> float:
-    """Least cost per unit of time of parts together, under the distribution that the rule learned.
+    """Find the least cost per unit of time of parts together, under the estimated distribution.
 
-    At this price of time ``latent_ages(rule, X, cost.at_rate(rate))`` decides for any parts, few as
-    they may be, as for members of this fleet. Of a large fleet 1,000 parts say enough.
+    At this price of time, ``latent_ages(rule, X, cost.at_rate(rate))`` decides for any parts, even
+    for few, as for members of this fleet. 1,000 parts are enough to represent a large fleet.
 
     Parameters
     ----------
     rule, X, cost
-        As in `latent_ages`; a cost without a rate.
+        As in `latent_ages`; the cost has no rate.
 
     Returns
     -------
     float
+        Cost per unit of time.
+
+    Examples
+    --------
+    >>> from unmet import AgeReplacement, LatentBand
+    >>> from unmet.lifetimes import fleet_rate, latent_ages
+    >>> from unmet.simulate import replacement
+    >>> train = replacement(n=300, seed=1).train
+    >>> cost = AgeReplacement(planned=1, failure=8)
+    >>> rule = LatentBand(families="weibull", random_state=0)
+    >>> rule = rule.fit(cost, train.features, train.times, censored=train.censored)
+    >>> rate = fleet_rate(rule, train.features)
+    >>> latent_ages(rule, train.features[:2], cost.at_rate(rate)).shape
+    (2,)
     """
     features, used = _read_rule(rule, X, cost)
     if not isinstance(used, AgeReplacement) or used.rate is not None:
