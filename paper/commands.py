@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unmet.cli.main import add_command, run_app
-from unmet.cli.output import print_json, remark
+from unmet.cli.output import print_json, show_notes
 
 if TYPE_CHECKING:
     from paper.favorita import StoreEvidence
@@ -270,7 +270,7 @@ def _evidence(train: Path, items: Path | None, store: int | None) -> StoreEviden
     with working(f"reading {train.name}"):
         sales = load_favorita(train, items=items)
         evidence = fit_stores(sales, store=store)
-    remark(remarks(sales))
+    show_notes(remarks(sales))
     return evidence
 
 

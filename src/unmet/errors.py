@@ -1,4 +1,4 @@
-"""Every error that `unmet` raises on purpose.
+"""Every error that `unmet` raises on purpose, and the notes that it gives.
 
 ::
 
@@ -18,6 +18,26 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from typing import Any
+
+
+class Note(str):
+    """A sentence on what was done with the data, where that may change orders.
+
+    A note that is an ordinary text is information: no order depends on it.
+
+    Attributes
+    ----------
+    share : float
+        About which share of the units, and so of the money, it concerns; 0 where that is unknown.
+    """
+
+    share: float
+
+    def __new__(cls, text: str, share: float = 0.0) -> Note:
+        """Make one from its text."""
+        found = super().__new__(cls, text)
+        found.share = share
+        return found
 
 
 class UnmetError(Exception):

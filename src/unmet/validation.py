@@ -93,11 +93,11 @@ class ErrorCollector:
         (first, second), (one, other) = costs, costs.values()
         if service_level is not None and (one is not None or other is not None):
             self.sentences.append(
-                f"service_level must not be given beside {first} and {second}, got both."
+                f"service_level must not be given with {first} and {second}: leave one out."
             )
         elif (one is None) != (other is None):
             named, absent = (second, first) if one is None else (first, second)
-            self.sentences.append(f"{absent} must be given where {named} is, got {named} alone.")
+            self.sentences.append(f"{absent} must be given with {named}: add it.")
 
     def tell(self) -> None:
         """Raise all sentences as one error, if there are any."""
@@ -141,9 +141,9 @@ class Number(Constraint):
         }
         given = {word: limit for word, limit in limits.items() if isfinite(limit)}
         if given == {"of at least": 0}:
-            return "a finite non-negative number"
+            return "a number of at least 0"
         if given == {"above": 0}:
-            return "a finite positive number"
+            return "a number above 0"
         if set(given) == {"of at least", "at most"}:
             return f"a number between {self.least:g} and {self.most:g}"
         words = " and ".join(f"{word} {limit:g}" for word, limit in given.items())

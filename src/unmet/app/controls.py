@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 MAX_ROWS = 2_000  # of a table that is shown; the file has all
-PROBLEMS = {"newsvendor": "Orders", "pricing": "Prices", "replacement": "Ages of replacement"}
+PROBLEMS = {"newsvendor": "Orders", "pricing": "Prices", "replacement": "Replacement ages"}
 LAST_ROWS = 100  # decided on where nobody says which rows are to come
-DATA_SAY = "let the data say"
+DATA_SAY = "estimated"
 _OBSERVED = {
-    "newsvendor": "What was sold",
+    "newsvendor": "Sales",
     "pricing": "Offered price",
     "replacement": "Time in service",
 }
@@ -45,13 +45,13 @@ _FLAGS = {
     "newsvendor": {"censored_column": "Sold out: yes or no"},
     "pricing": {"accepted_column": "Offer accepted: yes or no"},
     "replacement": {
-        "censored_column": "Had not failed: yes or no",
-        "failed_column": "Had failed: yes or no",
+        "censored_column": "Not failed: yes or no",
+        "failed_column": "Failed: yes or no",
     },
 }
 KINDS = ["csv", "tsv", "txt", "gz", "xlsx", "parquet", "pq"]
-LIMIT = f"CSV, Excel or Parquet, at most {MAX_MEGABYTES} MB. It stays on this computer."
-WAYS = ("Orders for the coming days", "What if, row by row")
+LIMIT = f"CSV, Excel or Parquet, at most {MAX_MEGABYTES} MB; stays on this computer."
+WAYS = ("Orders for the coming days", "What-if analysis of rows")
 """Ways to work: from a history, and on rows of any kind."""
 NONE = "–"
 
@@ -93,16 +93,12 @@ class PageChoice:
         problem = self.labels["problem"]
         if problem == "replacement":
             return {
-                "planned": ("A planned replacement costs", 1.0),
-                "failure": ("A failure costs", 8.0),
+                "planned": ("Cost of a planned replacement", 1.0),
+                "failure": ("Cost of a failure", 8.0),
             }
         if self.labels.get("goal") == "revenue":
-            return {"unit_cost": ("A unit costs us", 0.0)}
-        low, high = ("low", "high") if problem == "pricing" else ("little", "much")
-        both = {
-            "underage": (f"A unit too {low} costs", 3.0),
-            "overage": (f"A unit too {high} costs", 1.0),
-        }
+            return {"unit_cost": ("Unit cost", 0.0)}
+        both = {"underage": ("Underage cost", 3.0), "overage": ("Overage cost", 1.0)}
         return {name: each for name, each in both.items() if not self.labels.get(f"{name}_column")}
 
 
@@ -195,21 +191,21 @@ def bring() -> Source:
     with st.sidebar:
         st.header("Data", divider="gray")
         past = st.file_uploader(
-            "What was sold or observed",
+            "History of sales or observations",
             KINDS,
             help=LIMIT,
             key="past",
             max_upload_size=MAX_MEGABYTES,
         )
         if past is None:
-            st.caption("No file yet: a bundled restaurant is shown, five dishes over two years.")
+            st.caption("Example data: a restaurant, five dishes over two years.")
             sales = _example().sales
-            offer("sales.csv of the restaurant", sales.write_csv, "sales.csv", type="tertiary")
+            offer("sales.csv of the example", sales.write_csv, "sales.csv", type="tertiary")
             return Source("sales.csv", "example", TableFile(sales), _way("example", True))
         data = past.getvalue()
         key = sha256(data).hexdigest()
         decimal = st.selectbox(
-            "Decimal sign", [".", ","], None, key=f"{key}-decimal", placeholder="as the file says"
+            "Decimal sign", [".", ","], None, key=f"{key}-decimal", placeholder="detected"
         )
     file = read(past.name, data, decimal)
     with st.sidebar:
@@ -219,7 +215,7 @@ def bring() -> Source:
 
 def _way(key: str, history: bool) -> bool:
     """Ask which way to work, starting from what the table seems to be."""
-    chosen = st.selectbox("What to do", WAYS, 0 if history else 1, key=f"{key}-way")
+    chosen = st.selectbox("Task", WAYS, 0 if history else 1, key=f"{key}-way")
     return chosen == WAYS[0]
 
 
@@ -229,18 +225,18 @@ def choose(source: Source) -> PageChoice:
     name: str | None = "next.csv"
     if key == "example":
         coming = _example().truth
-        offer("next.csv, the rows to decide on", coming.write_csv, "next.csv", type="tertiary")
-        about = "the quarter that came next, 450 rows"
+        offer("next.csv of the example", coming.write_csv, "next.csv", type="tertiary")
+        about = "the next quarter, 450 rows"
     else:
         label = "Rows to decide on (optional)"
-        coming, name, _ = beside(source, label, "With the same features.", "coming")
+        coming, name, _ = beside(source, label, "Needs the same features.", "coming")
         about = "" if coming is None else f"the {coming.height:,} rows of {name}"
     known = coming is not None
     if not known:
         coming = table.tail(LAST_ROWS)
-        about = f"the last {coming.height:,} rows of {source.name}, as if they were to come"
+        about = f"the last {coming.height:,} rows of {source.name}"
     st.header("Columns", divider="gray")
-    problem = st.selectbox("What is decided", list(PROBLEMS), format_func=PROBLEMS.__getitem__)
+    problem = st.selectbox("Decision", list(PROBLEMS), format_func=PROBLEMS.__getitem__)
     guess = guess_plan(table, problem)
     if key == "example" and problem == "newsvendor":
         guess = EXAMPLE
@@ -256,33 +252,33 @@ def choose(source: Source) -> PageChoice:
     numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
     observed = one(_OBSERVED[problem], "observed", numeric)
     if observed is None:
-        raise InvalidInput("Choose the column of what was observed.")
+        raise InvalidInput("Choose the column of observations.")
     others = [name for name in table.columns if name != observed]
     labels: dict[str, Any] = {"observed": observed, "problem": problem}
-    labels["features"] = many("Features: what decisions may depend on", "features", others)
+    labels["features"] = many("Features", "features", others)
     labels["date"] = one("Date", "date", others)
     if labels["date"] is not None:
-        labels["series"] = many("Columns that tell series apart", "series", others)
-        labels["calendar"] = many("Made of the date", "calendar", list(PARTS))
+        labels["series"] = many("Series: columns that identify one", "series", others)
+        labels["calendar"] = many("Calendar features", "calendar", list(PARTS))
     if problem == "pricing":
-        goals = {"cost": "least cost", "revenue": "most revenue"}
+        goals = {"cost": "minimum cost", "revenue": "maximum revenue"}
         labels["goal"] = st.selectbox("Goal", list(goals), format_func=goals.__getitem__)
     with st.expander("Flags, stock and costs by row"):
         for field, label in _FLAGS[problem].items():
             labels[field] = one(label, field, others)
         if problem == "newsvendor":
-            labels["stock_column"] = one("What was in stock", "stock_column", numeric)
+            labels["stock_column"] = one("Available stock", "stock_column", numeric)
         if problem != "replacement" and labels.get("goal") != "revenue":
-            for field, label in (("underage", "too little"), ("overage", "too much")):
+            for field in ("underage", "overage"):
                 name = f"{field}_column"
-                labels[name] = one(f"Cost of a unit {label}", name, numeric)
+                labels[name] = one(f"{field.capitalize()} cost", name, numeric)
         features = list(labels["features"])
-        labels["categories"] = many("Numbers that are categories", "categories", features)
+        labels["categories"] = many("Numeric categories", "categories", features)
     truth = None
     if known:
-        label = "The truth, to evaluate by (optional)"
+        label = "Truth, for evaluation (optional)"
         truth = one_column(label, f"{key}-truth-truth", coming.columns, guess_truth(coming))
-    label = "Largest cost on the sliders"
+    label = "Maximum of the cost sliders"
     largest = float(st.number_input(label, 1.0, 1e9, 20.0, key=f"{problem}-largest"))
     names = (source.name, name or "next.csv")
     return PageChoice(table, coming, names, key, about, labels, truth, largest)
@@ -337,9 +333,9 @@ def move(choice: PageChoice, *, rates: bool) -> tuple[dict[str, Any], dict[str, 
                 help=f"The {labels.rate_means}.",
                 format_func=lambda rate: DATA_SAY if rate is None else f"{rate:.0%}",
             )
-        usual, about = float(problem == "newsvendor"), "Decisions are multiples; 0 keeps fractions."
-        lots = fourth.number_input("Lots of", 0.0, 1e9, usual, key=f"{problem}-step", help=about)
-        lower = fifth.number_input("At least", 0.0, 1e12, 0.0, key=f"{problem}-lower")
+        usual, about = float(problem == "newsvendor"), "Lot size; 0 keeps fractions."
+        lots = fourth.number_input("Lot size", 0.0, 1e9, usual, key=f"{problem}-step", help=about)
+        lower = fifth.number_input("Minimum", 0.0, 1e12, 0.0, key=f"{problem}-lower")
     return assumed, {"step": lots or None, "lower": lower}
 
 
@@ -399,7 +395,7 @@ class Job:
 
     def begin(self) -> None:
         """Start the fit, also one that was stopped."""
-        self.step = 0, 1, "waiting for another fit to end"
+        self.step = 0, 1, "waiting for another fit"
         self.found: Any = None
         self.error: BaseException | None = None
         self.begun = time.monotonic()
@@ -515,7 +511,7 @@ def show_earlier() -> None:
     if "answer" not in st.session_state:
         return
     about, draw = st.session_state["answer"]
-    st.markdown(f"**Below is the previous answer, for {plain(about)}.**")
+    st.markdown(f"**Previous result, for {plain(about)}**")
     with st.container(key="earlier"):
         draw()
 
@@ -525,11 +521,11 @@ def without_parameters(text: str) -> str:
 
     Examples
     --------
-    >>> without_parameters("Say so (sellout_rate=), such as .2.")
-    'Say so, such as .2.'
+    >>> without_parameters("Set the rate (sellout_rate=), such as .2.")
+    'Set the rate, such as .2.'
     """
     name = r"[a-z_]+=[^()]*|[a-z]+(_[a-z]+)+|[A-Z][a-z]+[A-Z.]\w+"
-    return re.sub(rf"(, or plan anyway)? \(({name})\)", "", text)
+    return re.sub(rf"(, or (?:plan anyway|keep it))? \(({name})\)", "", text)
 
 
 def listed(sentences: Iterable[str]) -> None:
@@ -563,19 +559,19 @@ def show_table(table: Any, key: str, columns: dict[str, Any], height: int = 420)
     how = {"column_config": columns, "height": tall, "placeholder": NONE}
     st.dataframe(part, hide_index=True, key=key, **how)
     if part.height < table.height:
-        st.caption(f"The first {part.height:,} of {table.height:,} rows; the file has all.")
+        st.caption(f"First {part.height:,} of {table.height:,} rows; the file has all.")
 
 
 def take_away(
     orders: Callable[[], bytes], report: Callable[[], str], command: str, name: str = "orders.csv"
 ) -> None:
     """Offer the orders and the report as files, and show the command that makes the same."""
-    st.subheader("Take it away", anchor=False)
+    st.subheader("Download", anchor=False)
     mime = "text/csv" if name.endswith(".csv") else "application/octet-stream"
     with st.container(horizontal=True):
         offer(f"Download {name}", orders, name, mime, type="primary")
         offer("Download report.html", report, "report.html", "text/html")
-    st.caption("The same on the command line:")
+    st.caption("Command for the same result:")
     st.code(command, language="bash", wrap_lines=True)
 
 

@@ -64,8 +64,8 @@ def show_orders(source: Source) -> None:
     with st.sidebar:
         asked = _columns(source)
     lasts = asked.on_hand is not None
-    st.title("What to order now" if lasts else "Orders for the coming days", anchor=False)
-    st.caption("From what was sold to what to order: with what sold-out days hid, and with safety.")
+    st.title("Orders for today" if lasts else "Orders for the coming days", anchor=False)
+    st.caption("Orders from past sales, corrected for stock-outs, with safety stock.")
     given, moved = _controls(source, asked)
     if not lasts:  # another level needs no other fit
         given |= {"cost": Newsvendor.at_level(SERVICE_LEVEL), "sellout_rate": None}
@@ -94,12 +94,12 @@ def _show_sold(source: Source, asked: Asked, sales: SalesTable) -> None:
     table, schema, unit = sales.table, sales.schema, asked.unit
     sold, days = float(table[schema.sales].sum()), table[schema.date].n_unique()
     cards = [
-        ("sold in all", amount(sold), f"{number(sold / max(days, 1), 4)} a {unit[:-1]}"),
+        ("total sales", amount(sold), f"{number(sold / max(days, 1), 4)} a {unit[:-1]}"),
         ("items", f"{sales.n_series:,}", f"over {days:,} {unit}"),
     ]
     if schema.sold_out in table.columns:
         flags = read_flags(table, schema.sold_out, schema.sold_out_opposite)
-        cards.append((f"sold-out {unit}", percent(float(np.nanmean(flags))), "as counted"))
+        cards.append((f"sold-out {unit}", percent(float(np.nanmean(flags))), "counted"))
     key_figures(cards, "sold")
     _show_columns(source, asked, sales)
 
@@ -110,7 +110,7 @@ def _show_columns(source: Source, asked: Asked, sales: SalesTable) -> None:
 
     schema, dates = sales.schema, sales.table[sales.schema.date]
     st.markdown(
-        f"{sales.n_rows:,} rows of {sales.n_series:,} series, a {schema.period} each, "
+        f"{sales.n_rows:,} rows, {sales.n_series:,} series, one row per {schema.period}, "
         f"{dates.min()} to {dates.max()}."
     )
     guess = asked.guess or Schema()
@@ -118,12 +118,12 @@ def _show_columns(source: Source, asked: Asked, sales: SalesTable) -> None:
         (
             name.replace("_", " "),
             ", ".join(column) if isinstance(column, tuple) else column,
-            guess.why.get(name, "") if column == getattr(guess, name) else "as chosen at the side",
+            guess.why.get(name, "") if column == getattr(guess, name) else "chosen by you",
         )
         for name in ("date", "series", "sales", "sold_out", "stock", "price", "on_hand")
         if (column := getattr(schema, name))
     ]
-    table = pl.DataFrame(rows, schema=["what", "column", "because of"], orient="row")
+    table = pl.DataFrame(rows, schema=["use", "column", "reason"], orient="row")
     st.dataframe(table, hide_index=True, key="columns")
     if schema.left_out:
         shown = ", ".join(f"{name} ({why})" for name, why in [*schema.left_out.items()][:20])
@@ -137,21 +137,21 @@ def _show_coming(
     """Show orders for coming days: key figures, items, notes, how they were made, and files."""
     data, choice = report_data(decided), decided.choice_
     share = data["sold_out"]
-    told = "of the past, as counted" if share is not None else "no column tells"
+    told = "in the history" if share is not None else "no column has them"
     sold_out = f"sold-out {asked.unit}", "?" if share is None else percent(share), told
     # what the others cost stands below
-    cards = [card for card in order_cards(data) if not card[0].startswith("cost")]
+    cards = [card for card in order_cards(data) if not card[0].startswith("saving")]
     key_figures([*cards, sold_out])
     _orders(decided)
     _notes(source, data)
     with st.expander("How the orders were made"):
         st.markdown(plain(choice.why))
         if choice.cost:
-            sold = "" if choice.censoring_adjusted else "; sales are taken for demand"
+            sold = "" if choice.censoring_adjusted else ", with sales taken as demand"
             level = f"{100 * float(learned.cost_.level):.4g}%"
             st.caption(
-                f"Mean cost of a {data['unit']} on {choice.n_days} {data['unit']}s that no model "
-                f"had seen, at a service level of {level}{sold}:"
+                f"Mean cost per {data['unit']} in a backtest on {choice.n_days} {data['unit']}s, "
+                f"at a service level of {level}{sold}:"
             )
             columns = {name: cells for name, cells, _ in cost_table(choice, data["unit"])}
             st.dataframe(columns, hide_index=True, key="models")
@@ -189,34 +189,34 @@ def _columns(source: Source) -> Asked:
     start = first.date if first is not None else days[0] if len(days) == 1 else None
     date = one_column("Date", f"{key}-plan-date", table.columns, start)
     start = None if first is None else first.sales
-    sales = one_column("What was sold", f"{key}-plan-sales", numeric, start)
+    sales = one_column("Sales", f"{key}-plan-sales", numeric, start)
     if date is None or sales is None:
-        raise InvalidInput(doubt or "Choose the columns of dates and of what was sold.")
+        raise InvalidInput(doubt or "Choose the columns of dates and of sales.")
     rest, _ = _guess(key, {"date": date, "sales": sales}, table)
     rest = rest or Schema(series=())
     key = f"{key}-{date}-{sales}"  # other columns of these ask anew for the rest
     others = [name for name in table.columns if name not in (date, sales)]
     begin = [name for name in rest.series or () if name in others]
     series = st.multiselect(
-        "Items: columns that tell them apart", others, begin, key=f"{key}-series", placeholder=NONE
+        "Series: columns that identify one", others, begin, key=f"{key}-series", placeholder=NONE
     )
     flags = [name for name in others if name in flagged]
     amounts = [name for name in numeric if name != sales]
     sold_out = one_column("Sold out: yes or no", f"{key}-flag", flags, rest.sold_out)
     above = st.container()
-    label = "If stock lasts: what was left at the end"
+    label = "Stock on hand, if stock is kept"
     left = one_column(label, f"{key}-left", amounts, None)
     coming, coming_name, way = None, None, ""
     if left is not None:
         coming, coming_name, way = beside(
             source,
-            "On its way (optional)",
-            "Items, the day on which something arrives, and units; the last orders.csv will do.",
+            "Open orders (optional)",
+            "Columns of series, date of arrival and units, such as the last orders.csv.",
             "on-order",
         )
     with above:  # what is left at the end is no stock to begin with
         amounts = [name for name in amounts if name != left]
-        stock = one_column("What was in stock", f"{key}-stock", amounts, rest.stock)
+        stock = one_column("Available stock", f"{key}-stock", amounts, rest.stock)
         price = one_column("Price", f"{key}-price", amounts, rest.price)
     labels: dict[str, Any] = {
         "date": date,
@@ -231,13 +231,13 @@ def _columns(source: Source) -> Asked:
         labels["gaps"] = st.selectbox(
             "Days without a row", list(GAPS), format_func=_GAPS.__getitem__, key=f"{key}-gaps"
         )
-        label = "Public holidays of (code of a country)"
+        label = "Public holidays, by country code"
         country = st.text_input(label, key=f"{key}-country", placeholder="such as DE")
         labels["country"] = country.strip().upper() or None
         future, name, content = beside(
             source,
             "Coming days: prices, promotions, new items",
-            "Dates, items or some of their columns, and what is known of them.",
+            "Columns of dates, series and values known in advance.",
             "future",
         )
     told = [(name, value) for name, value in labels.items() if value is not None]
@@ -270,12 +270,12 @@ def _controls(source: Source, asked: Asked) -> tuple[dict[str, Any], dict[str, A
     key = f"{source.key}-{unit}-{lasts}"
     with st.container(border=True):
         first, second, third, fourth = st.columns([1.1, 2.6, 1.2, 2.1], gap="medium")
-        label = f"{capital(unit)} {'from one order to the next' if lasts else 'to order for'}"
+        label = f"{capital(unit)} {'between orders' if lasts else 'to order for'}"
         days = first.number_input(label, 1, 366, 1 if lasts else 7, key=f"{key}-days")
         label = f"{capital(unit)} until an order arrives" if lasts else f"Lead time, {unit}"
-        about = f"{capital(unit)} from the last one known to the first one ordered for."
+        about = f"{capital(unit)} between the last row and the first one ordered for."
         if lasts:
-            about = f"0: ordered tonight, it is there when the next {one} begins."
+            about = f"0: an order arrives before the next {one}."
         lead_time = third.number_input(label, 0, 366, 0, key=f"{key}-lead", help=about)
         rate = None
         if not (lasts or asked.labels["sold_out"] or asked.labels["stock"]):
@@ -285,20 +285,20 @@ def _controls(source: Source, asked: Asked) -> tuple[dict[str, Any], dict[str, A
                 None,
                 key=f"{key}-rate",
                 format_func=lambda each: "not known" if each is None else f"{each:.0%}",
-                help="About how often you sell out: sales then hide demand.",
+                help="Share that you estimate, if no column has stock-outs.",
             )
-        if fourth.toggle("Costs instead of a service level", key=f"{key}-costs"):
+        if fourth.toggle("Use costs", key=f"{key}-costs"):
             left, right = second.columns(2)
-            little, much = "A unit too little costs", "A unit too much costs"
+            little, much = "Underage cost", "Overage cost"
             if lasts:
-                little, much = "A unit that is missing costs", f"A unit left over costs, each {one}"
+                little, much = "Shortage cost", f"Holding cost, each {one}"
             start = (1.0, 0.2) if lasts else (3.0, 1.0)
             under = left.number_input(little, 0.01, 1e9, start[0], key=f"{key}-underage")
             over = right.number_input(much, 0.01, 1e9, start[1], key=f"{key}-overage")
             cost = Newsvendor(float(under), float(over))
-            second.caption(f"Demand is then met on {cost.level:.0%} of the {unit}.")
+            second.caption(f"Service level: {cost.level:.0%}.")
         else:
-            label = f"Service level: share of {unit} on which demand is met"
+            label = f"Service level: share of {unit} with demand met"
             usual, key = round(100 * SERVICE_LEVEL), f"{source.key}-level"
             level = second.slider(label, 50, 99, usual, format="%d%%", key=key)
             cost = Newsvendor.at_level(level / 100)
@@ -319,7 +319,7 @@ def _found(order_table: polars.DataFrame, names: Any) -> tuple[polars.DataFrame,
     has = names.str.to_lowercase().str.contains(find.strip().lower(), literal=True)
     rows = order_table.filter(has)
     if not rows.height:
-        st.markdown("No item has this in its name.")
+        st.markdown("No item has this text in its name.")
     return rows, find.strip().lower()
 
 
@@ -354,7 +354,7 @@ def _orders(plan: OrderPlan) -> None:
 def _item(plan: OrderPlan, find: str) -> None:
     """Show one item: its past, what sold-out days hid, and its orders."""
     schema, names = plan.schema_, items(plan)
-    st.subheader("One item" if schema.series else "The past and the orders", anchor=False)
+    st.subheader("One item" if schema.series else "History and orders", anchor=False)
     kept = [place for place, name in names.items() if find in name.lower()] or list(names)[:1]
     place = kept[0]
     if schema.series:
@@ -375,7 +375,7 @@ def _notes(source: Source, data: dict[str, Any]) -> None:
     """Show what a planner should know."""
     notes = [*source.file.notes, *data["notes"]]
     if notes:
-        st.subheader("Good to know", anchor=False)
+        st.subheader("Notes", anchor=False)
         listed(notes)
 
 
@@ -391,7 +391,7 @@ def _show_replenishment(
     _urgent(data)
     _notes(source, data)
     with st.expander("How the orders were made"):
-        st.markdown(plain(f"{capital(data['aim'])}."))
+        st.markdown(plain(f"Target: {data['aim']}."))
         st.markdown(plain(data["choice"].why))
         _show_columns(source, asked, sales)
     _take_away(source, asked, decided)
@@ -402,7 +402,7 @@ def _urgent(data: dict[str, Any]) -> None:
     """Show orders, the most urgent first, and the stock to come of one item."""
     import polars as pl
 
-    st.subheader("Orders, the most urgent first", anchor=False)
+    st.subheader("Orders, most urgent first", anchor=False)
     rows, find = _found(data["decisions"], pl.col("item"))
     if not rows.height:
         return
@@ -411,26 +411,26 @@ def _urgent(data: dict[str, Any]) -> None:
         "item": config.TextColumn("item", pinned=True),
         "order": config.NumberColumn("order", format="localized"),
         "arrives": config.DateColumn("arrives", format="ddd D MMM"),
-        "on_hand": config.NumberColumn("there", format="localized"),
-        "on_order": config.NumberColumn("on its way", format="localized"),
+        "on_hand": config.NumberColumn("on hand", format="localized"),
+        "on_order": config.NumberColumn("on order", format="localized"),
         "expected_demand": config.NumberColumn("expected demand", format="%.1f"),
         "order_up_to": None,  # the file has it
-        "runs_empty": config.DateColumn("runs empty", format="ddd D MMM"),
-        "chance_of_running_out": config.NumberColumn("chance of running out", format="percent"),
+        "runs_empty": config.DateColumn("runs out", format="ddd D MMM"),
+        "chance_of_running_out": config.NumberColumn("stock-out probability", format="percent"),
         "expected_shortage": config.NumberColumn("expected shortage", format="%.1f"),
         "expected_loss": config.NumberColumn("expected loss", format="%.2f"),
     }
     show_table(rows, "replenish", columns)
     st.caption(
-        "An item runs empty when demand is more likely than not to exceed what is there, if no "
-        "other order follows. The chance is that of the time until the next order can arrive."
+        "“Runs out” is the first date on which a stock-out is more likely than not, without "
+        "further orders. The probability refers to the time until the next order can arrive."
     )
     _stock(data, find)
 
 
 def _stock(data: dict[str, Any], find: str) -> None:
     """Show one item: its past with the demand to come, its stock to come, and its risk."""
-    st.subheader("Stock to come", anchor=False)
+    st.subheader("Projected stock", anchor=False)
     known = {ahead["item"]: ahead for ahead in data["ahead"]}
     names = [name for name in known if find in name.lower()] or list(known)
     name = st.selectbox("Item", names, key="stock-item") if len(known) > 1 else names[0]
@@ -438,13 +438,12 @@ def _stock(data: dict[str, Any], find: str) -> None:
     labels = order_labels(data["unit"])
     found, _ = items_of(None, history.filter(history["item"] == name), labels, when=None)
     past = item_parts(found[0], labels) if found else []
-    coming = curve("demand to come", "fitted", ahead["dates"], ahead["demand"])
+    coming = curve("expected demand", "fitted", ahead["dates"], ahead["demand"])
     stock, chance = stock_parts(ahead)
     st.markdown(f"**{plain(stock_finding(ahead, data['unit']))}**")
     left, right = st.columns(2, gap="large")
     with left:
-        sold = f"What was sold, and the demand that is expected of the coming {data['unit']}s."
-        chart(item_chart([*past, coming], labels), sold)
+        chart(item_chart([*past, coming], labels), "Past sales and expected demand.")
     with right:
-        chart(stock_chart(stock), "The shaded area has what is left 8 times of 10.")
+        chart(stock_chart(stock), "The shaded area is the 80% interval.")
         chart(chance_chart(chance))

@@ -55,8 +55,7 @@ def main() -> None:
         else:
             st.title("What if?", anchor=False)
             st.caption(
-                "Decisions from data that never shows the whole truth. Move a slider: orders, "
-                "evidence and money follow."
+                "See how costs and the sell-out rate change the decisions. Move a slider to begin."
             )
             with st.sidebar:
                 choice = choose(source)
@@ -65,13 +64,11 @@ def main() -> None:
         show_earlier()
     except UnmetError as error:
         st.error(plain(without_parameters(str(error))), icon="⚠️")
-        st.markdown(
-            "Choose another file or other columns at the side; the page goes on from there."
-        )
+        st.markdown("Choose another file or other columns at the side.")
         show_earlier()
     except Exception:
-        logging.getLogger("unmet").exception("The what-if page met something unexpected.")
-        st.error("Something unexpected went wrong; the terminal says what.", icon="⚠️")
+        logging.getLogger("unmet").exception("The what-if page has a bug.")
+        st.error("This is a bug in unmet; the terminal shows where.", icon="⚠️")
 
 
 def _answer(choice: PageChoice) -> None:
@@ -87,7 +84,7 @@ def _answer(choice: PageChoice) -> None:
     content = f"{choice.key} {dict(choice.table.schema)} {choice.table.hash_rows().sum()}"
 
     def learn(tell: Step) -> WhatIf:
-        tell(1, 2, "learning how much is hidden")
+        tell(1, 2, "estimating how much is hidden")
         return WhatIf(plan, choice.table)
 
     read = f"{choice.table.height:,} rows of {choice.names[0]}."
@@ -106,29 +103,29 @@ def _show(data: dict[str, Any], about: str) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader(capital(labels.decisions), anchor=False)
-        st.caption(plain(f"Decided on: {about}."))
+        st.caption(plain(f"Rows: {about}."))
         finite = decided.filter(decided["decision"].is_finite())
         if finite.height:
             drawn, period = decisions_chart(finite, labels)
             chart(drawn, decisions_finding(finite, labels, period))
         else:
-            st.markdown("No planned replacement pays: replace at failure.")
+            st.markdown("Replace at failure: planned replacement costs more.")
     with right:
         rate_place = st.container()
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("What is hidden", anchor=False)
+        st.subheader("Hidden values", anchor=False)
         found = data["diagnosis"]
         if found is None or found.quantiles is None:
-            st.markdown("There is no plot of it here.")
+            st.markdown("There is no plot of hidden values for this model.")
         else:
             chart(quantile_chart(found, labels), quantiles_finding(found.quantiles, labels))
     with right:
         _unknown(data, labels)
     if data["comparison"] is not None:
-        st.subheader("In hindsight", anchor=False)
+        st.subheader("Cost on the true values", anchor=False)
         chart(*method_costs(data))
-    st.subheader("Row by row", anchor=False)
+    st.subheader("All rows", anchor=False)
     columns: dict[str, Any] = {
         name: st.column_config.NumberColumn(label, format="localized")
         for name, label in (("ignoring", labels.ignoring), ("decision", labels.decision))
@@ -144,13 +141,13 @@ def _show(data: dict[str, Any], about: str) -> None:
 
 def _rates(data: dict[str, Any], labels: Labels) -> None:
     found = data["diagnosis"]
-    st.subheader(f"Another {labels.rate}", anchor=False)
+    st.subheader(f"Other values of the {labels.rate}", anchor=False)
     if data["problem"] == "replacement" or found is None or found.profile is None:
         known = found is not None and found.share_is_seen
-        why = "the data say it of every row" if known else "no rate can be assumed"
-        st.markdown(f"There is nothing to vary here: {why}.")
+        why = "the data have it for every row" if known else "the model has none"
+        st.markdown(f"The rate cannot be varied: {why}.")
         return
-    with st.spinner("Trying other rates …"):
+    with st.spinner("computing other rates …"):
         curve = possible_rates(found)
     assert curve is not None
     decision, fit, _ = rate_charts(found, labels, data["assumed"])
@@ -160,16 +157,16 @@ def _rates(data: dict[str, Any], labels: Labels) -> None:
 
 def _unknown(data: dict[str, Any], labels: Labels) -> None:
     found, problem = data["diagnosis"], data["problem"]
-    st.subheader("What the data cannot tell", anchor=False)
+    st.subheader("Identification", anchor=False)
     said: list[str] = []
     if found is None or found.identified is None:
-        st.markdown("How surely was not evaluated.")
+        st.markdown("Identification was not evaluated.")
     else:
-        st.markdown(f"**Can the data tell? {found.identified}**; {plain(sure(found))}")
+        st.markdown(f"**Identified: {found.identified}**. {capital(plain(sure(found)))}")
         if data["assumed"] is None:
             said += [hidden_rows(found, problem)[1], followed(found, problem)]
         else:
-            said += [f"Without an assumed rate: {hidden_rows(found, problem)[1]}"]
+            said += [f"Without an assumption: {hidden_rows(found, problem)[1]}"]
         said = [each for each in (*said, if_wrong(found, problem)) if each]
     statistics = () if found is None else found.notes
     listed(each for each in (*said, *data["notes"]) if each not in statistics)

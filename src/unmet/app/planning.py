@@ -175,7 +175,7 @@ def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str
     flag = flags[0] if flags else None
     kept = [name for name in numeric if name != flag]
     if not kept:
-        raise InvalidInput("The table must have a column of numbers to learn from, got none.")
+        raise InvalidInput("The table must have a column of numbers, got none.")
     observed = next(iter(named(kept, _OBSERVED[problem], exactly=True)), kept[-1])
     date = next(iter(date_columns(table, table.columns)), None)
     stocked = [name for name in named(kept, NAMES["stock"], exactly=True) if name != observed]

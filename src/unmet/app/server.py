@@ -55,7 +55,7 @@ class Gate:
         origin = headers.get("origin")
         asked = [headers.get("host", ""), *([] if origin is None else [origin.split("//")[-1]])]
         if not all(map(is_known, asked)):
-            refusal = PlainTextResponse("This name is not served.", 403)
+            refusal = PlainTextResponse("This host name is not allowed.", 403)
             return await refusal(scope, receive, send)
         await self._app(scope, receive, send)
         if scope["type"] == "websocket":

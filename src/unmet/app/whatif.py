@@ -78,8 +78,8 @@ class WhatIf:
         names = candidates(plan.model)
         if plan.by or not set(names) <= set(AUTO) or not plan.latent:
             raise InvalidInput(
-                "The what-if page needs a linear model or the distribution with a LatentBand for "
-                f"all rows, got model {plan.model!r}, band {plan.rule!r} and by {list(plan.by)}."
+                "The what-if page needs model 'linear' or 'distribution', band 'latent' and no by, "
+                f"got model {plan.model!r}, band {plan.rule!r} and by {list(plan.by)}."
             )
         self._plan: DecisionPlan = _at_rate(plan, None)
         self._plan.check()
@@ -176,8 +176,8 @@ class WhatIf:
         for name, value in costs.items() if by_row else ():
             if value != own.get(name):
                 raise InvalidInput(
-                    f"{name} must be that of the plan where rows give the other cost, "
-                    f"{own.get(name)}, got {value}."
+                    f"{name} must be that of the plan, {own.get(name)}, if rows give the other "
+                    f"cost, got {value}."
                 )
         plan = _at_rate(with_costs(self._plan, **costs), assumed.get("sellout_rate"))
         plan.check()
@@ -203,9 +203,7 @@ class WhatIf:
         if self._held_out is None:
             return None
         if isinstance(plan.sellout_rate, float):
-            return ModelChoice(
-                "linear", f"Orders follow {LABELS['linear']}, because a rate was assumed."
-            )
+            return ModelChoice("linear", f"Model: {LABELS['linear']}, because a rate was assumed.")
         return self._held_out.choose(plan.cost)
 
     def _models(self, plan: DecisionPlan) -> tuple[ModelEstimator, ModelEstimator]:
@@ -259,25 +257,25 @@ class WhatIf:
         found, rate = plan.diagnosis_, plan.sellout_rate
         if not plan.latent:
             said.append(
-                f"All {self._rows.observed.size:,} rows have the same observation: nothing tells "
-                "whether they hide demand."
+                "Hidden demand was not estimated, because all "
+                f"{self._rows.observed.size:,} rows have the same observation."
             )
         if isinstance(rate, float) and found is not None:
             if found.share_is_seen:
                 said.append(
-                    "Which rows hide the truth was counted, so another rate is a mere what-if: "
-                    "the command line keeps to what was counted."
+                    "The data have the censored rows, so another rate is hypothetical; the command "
+                    "line uses the counted rate."
                 )
             else:
                 said.append(
-                    "The rate is varied within the chosen model; the command line explains the "
-                    "data anew with the rate imposed, which may differ a little."
+                    "The page varies the rate within the chosen model; the command line fits the "
+                    "model again, so results may differ slightly."
                 )
         if self.sampled:
             said.append(
-                f"For speed the page learned how much is hidden from "
+                "The page fitted the model to a sample of "
                 f"{self._fitted_model.rule_.max_rows:,} of {self._rows.observed.size:,} rows; the "
-                "command line takes more."
+                "command line uses more."
             )
         return said
 

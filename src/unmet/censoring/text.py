@@ -18,7 +18,7 @@ from unmet.validation import OneOf
 Cells: TypeAlias = tuple[str, ...]
 
 WIDTH = 88
-_INDENT = 21
+_INDENT = 13
 COUNTED = 0.07
 """Range of a counted share that is not worth a sentence."""
 _MAX_DECIMALS = 6
@@ -27,8 +27,8 @@ _HEADER: Cells = ("truth", "scale", "orders", "hidden", "added", "behind the bes
 _LEFT = ("truth", "scale", "orders", "verdict")  # words stand on the left of their column
 
 _SURE = {
-    "yes": "the data can tell whether, and how much.",
-    "weakly": "the data can tell that it matters, but not how much.",
+    "yes": "the data identify whether demand is hidden, and how much.",
+    "weakly": "the data show that something is hidden, but not how much.",
     "no": "the data cannot tell whether anything is hidden.",
 }
 
@@ -90,7 +90,7 @@ class Labels:
     hide: str = "hide some of the truth"
     ended: str = "{} of the rows are at their limit"
     flagged: str = "{} of the rows are censored"
-    ignoring: str = "if observations are taken for the truth"
+    ignoring: str = "if observations are taken as the truth"
     amount: str = "units"
     added_up: bool = True
     covered: str = "Rows covered"
@@ -99,10 +99,7 @@ class Labels:
     period: str = "day"
 
 
-_AUDIT = (
-    "The truth of a few rows, found out with effort (AuditedBand): a few dozen often decide "
-    "between candidates."
-)
+_AUDIT = "The true value of a few dozen rows, from an audit (AuditedBand)."
 
 PROBLEMS = {
     "newsvendor": Labels(
@@ -112,17 +109,17 @@ PROBLEMS = {
         observations="sales",
         truth="demand",
         rate_means="share of rows that sold out",
-        sold_out="known to be sold out",
+        sold_out="sold out",
         hide="hide demand",
-        ended="in {} of the rows sales ended at the order",
+        ended="{} of the rows have sales equal to the order",
         flagged="{} of the rows sold out",
-        ignoring="if sales are taken for demand",
-        served="Demand served",
+        ignoring="if sales are taken as demand",
+        covered="Service level",
+        served="Fill rate",
         helps=(
-            "A sell-out rate: how often was the shelf empty (sellout_rate)? A rough one is much "
-            "better than none.",
-            "Flags of the rows that sold out (censored_column), even for some of the rows.",
-            "What was in stock (stock_column): sales below it are demand.",
+            "A rough sell-out rate: the share of rows that sold out (sellout_rate).",
+            "Flags of the rows that sold out (censored_column), even if some are empty.",
+            "The available stock of each row (stock_column).",
             _AUDIT,
         ),
     ),
@@ -136,17 +133,17 @@ PROBLEMS = {
         rate_means="share of offers that were accepted",
         policy="offers",
         sold_out="accepted",
-        hide="hide what buyers would have paid",
-        ended="in {} of the rows the price ended at the offer",
+        hide="hide a higher reservation price",
+        ended="{} of the rows have a price equal to the offer",
         flagged="{} of the offers were accepted",
-        ignoring="if offers are taken for what buyers would pay",
+        ignoring="if offers are taken as reservation prices",
         amount="price",
         added_up=False,
         covered="Prices too high",
         helps=(
-            "Rejected offers: without them nothing says what was too much (Limits.offers).",
-            "Prices that vary for the same kind of buyer: try a few per cent more and less.",
-            "Deals at a price that the buyer named: they are the truth itself.",
+            "Rejected offers, which limit reservation prices from above (Limits.offers).",
+            "Different prices for similar buyers, a few per cent higher and lower.",
+            "Deals at a price that the buyer named.",
             _AUDIT,
         ),
     ),
@@ -161,16 +158,16 @@ PROBLEMS = {
         policy="plans",
         sold_out="had not failed",
         hide="hide a lifetime",
-        ended="{} of the parts were taken out at a planned age",
-        flagged="{} of the parts were taken out before they failed",
-        ignoring="if times in service are taken for lifetimes",
+        ended="{} of the parts were replaced at a planned age",
+        flagged="{} of the parts were replaced before they failed",
+        ignoring="if times in service are taken as lifetimes",
         amount="age",
         added_up=False,
         covered="Failed before",
         helps=(
-            "Flags of the units that had not failed when they were replaced (censored).",
-            "Some units that are left in service until they fail.",
-            "What inspections found: it limits the failure time from both sides (Limits).",
+            "Flags of the parts that had not failed when they were replaced (censored).",
+            "Some parts that stay in service until they fail.",
+            "Results of inspections, which limit failure times from both sides (Limits).",
             _AUDIT,
         ),
     ),
@@ -204,7 +201,7 @@ def capital(text: str) -> str:
 def sure(diagnosis: Diagnosis) -> str:
     """Say whether the data can tell; they cannot with a given rate. Empty if not evaluated."""
     if diagnosis.share_given is not None:
-        return "the sell-out rate was given; the data do not prove it."
+        return "the sell-out rate was given, not estimated."
     return "" if diagnosis.identified is None else _SURE[diagnosis.identified]
 
 
@@ -339,7 +336,7 @@ def describe(diagnosis: Diagnosis) -> str:
     >>> from unmet.censoring.model import Diagnosis
     >>> print(describe(Diagnosis("LatentBand", 500, share_censored=0.3, share_is_seen=True)))
     LatentBand, 500 rows
-    Is anything hidden?  Yes: 30% of the rows are censored (counted).
+    Hidden:      Yes. 30% of the rows are censored (counted).
     """
     lines = [headline(diagnosis), *_in_columns(answers(diagnosis))]
     if len(lines) == 1:
@@ -374,7 +371,7 @@ def headline(diagnosis: Diagnosis) -> str:
 
 
 def summarise(plan: Any, command: str = "", *, costs_given: bool = True) -> str:
-    """Say what a fitted plan found, without a word of statistics, and what to do next.
+    """Say what a fitted plan found, without statistics, and what to do next.
 
     Parameters
     ----------
@@ -388,7 +385,7 @@ def summarise(plan: Any, command: str = "", *, costs_given: bool = True) -> str:
     Returns
     -------
     str
-        A question and its answer in a few lines each, none longer than 88 characters, and the
+        A label and its finding in a few lines each, none longer than 88 characters, and the
         command; nothing without a diagnosis.
     """
     found = plan.diagnosis_
@@ -398,22 +395,22 @@ def summarise(plan: Any, command: str = "", *, costs_given: bool = True) -> str:
     rule = getattr(rule, "rule_", None)
     formula = rule.formula if rule is not None and rule.accepted else ""
     said = answers(found, plan.problem, formula)
-    said.append(("What next?", next_step(found, plan, costs_given=costs_given)))
-    advised = command and said[-1][1].startswith("Use ")
+    said.append(("Next step", next_step(found, plan, costs_given=costs_given)))
+    advised = command and "unmet fit" in said[-1][1]
     return "\n".join([*_in_columns(said), *([command] if advised else [])])
 
 
 def _in_columns(said: Sequence[tuple[str, str]]) -> list[str]:
-    """Questions on the left, answers beside them."""
+    """Labels on the left, findings beside them."""
     lines = []
-    for question, answer in said:
-        first, *others = wrap(answer, WIDTH - _INDENT)
-        lines += [f"{question:<{_INDENT}}{first}", *(" " * _INDENT + line for line in others)]
+    for label, finding in said:
+        first, *others = wrap(finding, WIDTH - _INDENT)
+        lines += [f"{label + ':':<{_INDENT}}{first}", *(" " * _INDENT + line for line in others)]
     return lines
 
 
 def answers(found: Diagnosis, problem: str = "", formula: str = "") -> list[tuple[str, str]]:
-    """Questions about a diagnosis, and the answers; those without an answer are left out.
+    """Labels of what a diagnosis found, and the findings; those without one are left out.
 
     Parameters
     ----------
@@ -421,25 +418,25 @@ def answers(found: Diagnosis, problem: str = "", formula: str = "") -> list[tupl
     problem : {"", "newsvendor", "pricing", "replacement"}
         Whose labels are used.
     formula : str
-        The order rule that gave it away, if one did.
+        The order rule that was detected, if one was.
     """
-    _, hidden = hidden_rows(found, problem)
+    labels, (_, hidden) = _labels(problem), hidden_rows(found, problem)
     guessed = found.share_given is not None or found.identified == "no"
     if hidden and (found.share_is_seen or not guessed):
-        hidden = f"{'Yes' if found.share_censored else 'No'}: {hidden[0].lower()}{hidden[1:]}"
+        hidden = f"{'Yes' if found.share_censored else 'No'}. {hidden}"
     worth = ""
     if found.stake:
         total = number(found.stake * found.n_rows)
-        condition = "" if found.identified == "yes" else ", if what was assumed is right"
-        worth = f"About {number(found.stake)} for each row, {total} in all{condition}."
+        condition = "" if found.identified == "yes" else ", if the assumed share is right"
+        worth = f"About {number(found.stake)} per row, {total} in all rows{condition}."
     asked = [
-        ("Is anything hidden?", hidden),
-        ("How sure is that?", _how_sure(found, _labels(problem), formula)),
-        (f"And the {_labels(problem).nouns}?", _decisions(found, _labels(problem))),
-        ("What is it worth?", worth),
-        ("If that is wrong?", if_wrong(found, problem)),
+        ("Hidden", hidden),
+        ("Confidence", _how_sure(found, labels, formula)),
+        (labels.nouns.capitalize(), _decisions(found, labels)),
+        ("Saving", worth),
+        ("Risk", if_wrong(found, problem)),
     ]
-    return [(question, answer) for question, answer in asked if answer]
+    return [(label, finding) for label, finding in asked if finding]
 
 
 def _labels(problem: str) -> Labels:
@@ -450,10 +447,9 @@ def _labels(problem: str) -> Labels:
 def hidden_rows(
     found: Diagnosis, problem: str = "", assumed: float | None = None
 ) -> tuple[str, str]:
-    """Say how many rows hide something, and who says so: the same labels wherever it is said.
+    """Say how many rows hide something, and whether that was counted, given or estimated.
 
-    What was counted, what the user said and what the data tell are three different things. Rows
-    that sold out need not hide anything: demand may have ended with the stock.
+    Rows that sold out need not hide anything: demand may have ended with the stock.
 
     Parameters
     ----------
@@ -471,30 +467,30 @@ def hidden_rows(
     labels = _labels(problem)
     hide, share, ends = labels.hide, found.share_censored, found.share_range
     if assumed is not None:
-        return percent(assumed), f"{percent(assumed)} of the rows {hide}, as you assumed."
+        return percent(assumed), f"{percent(assumed)} of the rows {hide} (your assumption)."
     if share is None:
         return "", ""
     if found.share_is_seen:
         if not share:
-            return "0%", f"Of no row it is known to {hide} (counted)."
+            return "0%", f"No row is known to {hide} (counted)."
         counted = (labels.flagged if ends is None else labels.ended).format(percent(share))
         counted = f"{counted[0].upper()}{counted[1:]} (counted)"
         if ends is None or ends[1] - ends[0] < COUNTED:
             most = "at most " if problem == "newsvendor" else ""  # demand may end with the stock
             return f"{most}{percent(share)}", f"{counted}."
-        return interval(ends), f"{counted}; {interval(ends)} may {hide}."
+        return interval(ends), f"{counted}. {interval(ends)} may {hide}."
     if found.share_given is not None:
         given = rates(found.share_given)
-        return given, f"{given} of the rows {hide}, as you said (sellout_rate)."
+        return given, f"{given} of the rows {hide} (given by sellout_rate)."
     if found.identified == "no":
         possible = "any share" if ends is None or ends == (0.0, 1.0) else interval(ends)
         any_share = possible if possible == "any share" else f"any share from {possible}"
-        return possible, f"These numbers cannot tell: {any_share} of the rows may {hide}."
+        return possible, f"The data cannot tell. {capital(any_share)} of the rows may {hide}."
     if ends is None and found.profile is not None:
         ends = found.interval
-    possible = "" if ends is None else f"; any share from {interval(ends)} is possible"
+    possible = "" if ends is None else f" ({interval(ends)} is possible)"
     if not share:
-        return "0%", f"Nothing is hidden, as far as these numbers can tell{possible}."
+        return "0%", f"The data show no sign of hidden values{possible}."
     return percent(share), f"About {percent(share)} of the rows {hide}{possible}."
 
 
@@ -507,12 +503,12 @@ def followed(found: Diagnosis, problem: str) -> str:
         return f"{decisions} {_assumed(found, PROBLEMS[problem])}."
     told = found.ambiguity
     if told is not None and told.followed != "least_censoring":
-        aim = {"minimax_regret": "regret", "expected_cost": "expected cost"}[told.followed]
-        return f"{decisions} follow the least {aim} over all of these."
+        aim = {"minimax_regret": "maximum regret", "expected_cost": "expected cost"}[told.followed]
+        return f"{decisions} minimize the {aim} over all of these."
     if not found.share_censored:
         return f"{PROBLEMS[problem].ignoring.removeprefix('if ').capitalize()}."
     least = percent(found.share_censored)
-    return f"{decisions} follow the least share that fits, {least}."
+    return f"{decisions} assume the smallest share that fits, {least}."
 
 
 def _assumed(found: Diagnosis, labels: Labels) -> str:
@@ -520,29 +516,29 @@ def _assumed(found: Diagnosis, labels: Labels) -> str:
     assert found.share_assumed is not None
     high = found.share_assumed[1]
     share = f"up to {percent(high)}" if high else "hardly any"
-    return f"assume that {share} of the rows {labels.hide}; say sellout_rate=0 if none do"
+    return f"assume that {share} of the rows {labels.hide} (set sellout_rate=0 if none do)"
 
 
 def _how_sure(found: Diagnosis, labels: Labels, formula: str) -> str:
     decisions, observations = labels.nouns, labels.observations
     if found.share_given is not None:
-        return f"As sure as you are of the rate; the {observations} do not prove it."
+        return "That of the rate that you gave: the data do not test it."
     if found.identified == "yes":
         if formula:
-            return f"Sure. Past orders followed a rule, which gave it away: {formula}."
-        return f"Sure: all that fits these numbers leads to much the same {decisions}."
+            return f"High. Past orders followed a rule: {formula}."
+        return f"High. All models that fit the data give similar {decisions}."
     if found.share_is_seen and found.identified is not None:
         return (
-            f"Sure which rows, not how much they hide: these {decisions} may be somewhat "
+            f"Medium. The rows are known, but not how much they hide: {decisions} may be somewhat "
             "too low or too high."
         )
     if found.identified == "weakly":
         return (
-            f"Sure that something is hidden, not how much: these {decisions} are more "
+            f"Medium. Something is hidden, but the amount is uncertain: {decisions} are more "
             "likely too low than too high."
         )
     if found.identified == "no":
-        return f"Not sure: the {observations} would look the same if nothing were hidden."
+        return f"Low. The {observations} would look the same if nothing were hidden."
     return ""
 
 
@@ -552,7 +548,7 @@ def _decisions(found: Diagnosis, labels: Labels) -> str:
         return ""
     ends = found.decision_range or (decision, decision)
     decimals = decimals_for(max(abs(shift or 0.0), ends[1] - ends[0]) or decision, 3)
-    said = f"They average {fixed(decision, decimals)}"
+    said = f"{fixed(decision, decimals)} on average"
     if shift:
         way = "more" if shift > 0 else "less"
         said += f", {fixed(abs(shift), decimals)} {way} than {labels.ignoring}"
@@ -560,12 +556,14 @@ def _decisions(found: Diagnosis, labels: Labels) -> str:
         said += f", as {labels.ignoring}"
     low, high = (fixed(end, decimals) for end in ends)
     if low != high and found.identified != "yes":
-        said += f"; anything from {low} to {high} may be right"
+        said += f". Averages from {low} to {high} are possible"
         if found.share_range is not None and found.share_range[1] > MAX_SOLD_OUT:
-            most = f"if at most {percent(MAX_SOLD_OUT)} of the rows {labels.hide}"
-            said += f" {most}; the {labels.observations} set no upper bound"
+            said += (
+                f" if at most {percent(MAX_SOLD_OUT)} of the rows {labels.hide}; the "
+                f"{labels.observations} set no upper limit"
+            )
     if found.share_assumed is not None:
-        said += f". They {_assumed(found, labels)}"
+        said += f". {capital(labels.nouns)} {_assumed(found, labels)}"
     return said + "."
 
 
@@ -581,39 +579,35 @@ def if_wrong(found: Diagnosis, problem: str = "") -> str:
     apart = told.decision_range[1] - told.decision_range[0]
     places = decimals_for(apart or told.least_censoring.decision, 3)
     followed: Choice = getattr(told, told.followed)
-    lost = f"a row costs up to {fixed(followed.worst, digits)} more than it has to"
+    lost = f"a row costs up to {fixed(followed.worst, digits)} more than necessary"
     if told.followed == "minimax_regret":
-        return f"{capital(lost)}, whatever is true (when_unidentified='minimax_regret')."
+        return f"In the worst case {lost}."
     rate, labels = followed.worst_rate, _labels(problem)
     case = f"{percent(rate)} of the rows {labels.hide}" if rate else "nothing is hidden"
     return (
-        f"If {case}, {lost}. With when_unidentified='minimax_regret' {labels.nouns} average "
-        f"{fixed(told.minimax_regret.decision, places)}, and a row costs at most "
-        f"{fixed(told.minimax_regret.worst, digits)} more, whatever is true."
+        f"If {case}, {lost}. The minimax-regret rule (when_unidentified='minimax_regret') limits "
+        f"that to {fixed(told.minimax_regret.worst, digits)}; its {labels.nouns} average "
+        f"{fixed(told.minimax_regret.decision, places)}."
     )
 
 
 def next_step(found: Diagnosis, plan: Any, *, costs_given: bool) -> str:
     """Say what a planner should do with a diagnosis."""
-    costs = "" if costs_given else "put your own costs in place of 1 and 1, "
-    nouns = PROBLEMS[plan.problem].nouns
-    use = f"Use these {nouns}: {costs}learn them with unmet fit, then run unmet decide."
+    first = "Run" if costs_given else "Replace both costs of 1 by your own, then run"
+    use = f"{first} unmet fit and unmet decide to get these {PROBLEMS[plan.problem].nouns}."
     if found.identified in (None, "yes") or found.share_given is not None:
         return use
     if found.share_is_seen:
-        return f"{use} More rows would tell more."
+        return f"{use} More rows make them more certain."
     if plan.problem != "newsvendor":
         flag = "accepted" if plan.problem == "pricing" else "failed"
-        return (
-            f"Name the column that says what became of each row (columns[{flag!r}]), and run this "
-            "again."
-        )
-    ways = ["about how often you sell out (sellout_rate=.2)"]
+        return f"Name the column with the outcome of each row (columns[{flag!r}]), then run again."
+    ways = ["the sell-out rate (such as sellout_rate=.2)"]
     if plan.column("censored") is None:
-        ways.append("which rows sold out (columns['censored'])")
+        ways.append("flags of rows that sold out (columns['censored'])")
     if plan.column("stock") is None:
-        ways.append("what was in stock (columns['stock'])")
+        ways.append("the available stock (columns['stock'])")
     if plan.date is None:
         ways.append("dates (columns['date'])")
     known = ways[0] if len(ways) == 1 else f"{', '.join(ways[:-1])} or {ways[-1]}"
-    return f"Say one thing more, and run this again: {known}."
+    return f"Add one of these and run again: {known}."

@@ -29,7 +29,7 @@ from unmet.cli.options import (
     word,
 )
 from unmet.cli.orders import surest, till_file, till_sales, told
-from unmet.errors import InvalidInput, MissingPackage
+from unmet.errors import InvalidInput, MissingPackage, Note
 
 if TYPE_CHECKING:
     from unmet.planning import DecisionPlan
@@ -38,62 +38,60 @@ if TYPE_CHECKING:
 # Heavy imports stand inside the functions, so that `unmet --help` answers at once.
 
 _Table = Annotated[Path, typer.Argument(help="CSV, Excel or Parquet file.")]
-_Model = Annotated[Path, typer.Argument(help="Model that unmet fit has saved.")]
-_DETAILS: Named = {"details": flag("Show the statistics behind the answer, too.")}
+_Model = Annotated[Path, typer.Argument(help="Model file saved by unmet fit.")]
 _ROOM: Named = {
-    "step": word("Size of a lot; 'none' keeps fractions; 1 for orders, else none."),
-    "lower": (float, 0.0, "Least decision."),
-    "upper": amount("Greatest decision."),
-    "minimum": amount("Least order, if anything is ordered at all."),
+    "step": word("Lot size; 'none' keeps fractions. By default 1 for orders, 'none' otherwise."),
+    "lower": (float, 0.0, "Smallest decision."),
+    "upper": amount("Largest decision."),
+    "minimum": amount("Minimum order quantity, if anything is ordered."),
 }
 DIAGNOSE: Options = {
-    "Files": {**FILES, **_DETAILS},
-    "Hours of the till": HOURS,
-    "Exit code": {"fail_if_unidentified": flag("Leave with exit code 3 if the data cannot tell.")},
+    "Files": FILES,
+    "Hourly sales": HOURS,
+    "Exit code": {"fail_if_unidentified": flag("Exit with code 3 if the data cannot tell.")},
 }
 FIT: Options = {
     "Files": {
-        "output": (Path, Path("model.unmet"), "Where to save the model."),
+        "output": (Path, Path("model.unmet"), "File to save the model to."),
         **FILES,
-        **_DETAILS,
-        "compare": flag("Compare with other methods on rows held out, for the reports."),
-        "explain": flag("Keep what takes orders apart: two more models, at even costs."),
+        "compare": flag("Compare the model with other methods in a backtest."),
+        "explain": flag("Save what unmet decide --explain needs; fits two more models."),
     }
 }
 DECIDE: Options = {
     "Files": {
-        "output": file("CSV, Excel or Parquet file; by default CSV is printed."),
+        "output": file("CSV, Excel or Parquet file to write; by default CSV is printed."),
         "name": (str, "decision", "Name of the new column."),
         "explain": flag(
-            "Add what each order consists of: usual sales, hidden demand, cost of running out and "
+            "Add the parts of each order: usual sales, hidden demand, cost of running out and "
             "rounding. Needs a model fitted with --explain."
         ),
         **FILES,
     },
-    "What can be carried out": _ROOM,
+    "Limits of orders": _ROOM,
 }
 _FLAGS: Named = {
-    "censored_column": word("Flags to evaluate by; by default those of the model."),
-    "stock_column": word("Stock to evaluate by; by default that of the model."),
+    "censored_column": word("Column of stock-out flags; by default that of the model."),
+    "stock_column": word("Column of available stock; by default that of the model."),
 }
 EVALUATE: Options = {
-    "What is known": {
+    "Truth": {
         "truth": word(
-            "Column of the truth, such as demand. Without it, orders are evaluated on rows that "
-            "flags or stock say were seen whole."
+            "Column of the truth, such as demand; without it, uncensored rows are used, by flags "
+            "or stock."
         ),
         **_FLAGS,
     },
-    "What can be carried out": _ROOM,
+    "Limits of orders": _ROOM,
     "Files": READ,
 }
 COMPARE: Options = {
-    "Rows held out": {
-        "truth": word("Column of the truth, if there is one, to evaluate on."),
-        "folds": (int, 4, "Blocks of rows held out."),
-        "horizon": (int | None, None, "Days in each block; by default shared out evenly."),
+    "Backtest": {
+        "truth": word("Column of the truth to evaluate on, such as demand."),
+        "folds": (int, 4, "Number of blocks of rows to hold out."),
+        "horizon": (int | None, None, "Days per block; by default all blocks are equally long."),
     },
-    "What can be carried out": _ROOM,
+    "Limits of orders": _ROOM,
     "Files": READ,
 }
 UNIDENTIFIED = 3
@@ -133,9 +131,9 @@ EXAMPLES = {
 def diagnose(
     table: _Table, *, plan: DecisionPlan, words: dict[str, Any], costs_given: bool = True
 ) -> int:
-    """Say how much the observations hide, and how surely.
+    """Estimate how much demand the sales hide, and how certain that is.
 
-    Without costs, a unit too little and a unit too much are taken to cost 1 each.
+    Without costs, underage and overage cost 1 each.
     """
     from unmet.censoring.text import statistics, summarise
     from unmet.planning.plan_options import fit_command
@@ -149,15 +147,14 @@ def diagnose(
     if not costs_given:
         notes = (
             *notes,
-            "No costs were given, so a unit too little and a unit too much are taken to cost 1 "
-            "each (--underage, --overage).",
+            Note("No costs were given, so both costs are 1: set --underage and --overage."),
         )
     if till is not None:
         hours = till_sales(out.read_words(till, words, beside=True), words)
         notes = (*notes, *hours.notes)
         with out.working("reading the hours …"):
             by_hours = told(hours)
-    with out.working("learning from the table …"):
+    with out.working("fitting the model …"):
         fitted = plan.fit(read.table)
     found = fitted.diagnosis_
     files = out.write_report(fitted, words, notes=notes, title=f"Diagnosis of {table.name}")
@@ -182,14 +179,14 @@ def diagnose(
             typer.echo("\n".join(["", *statistics(found)]))
         if by_hours is not None:
             typer.echo(f"\n{by_hours.describe()}\n{surest(by_hours)}")
-        out.remark((*notes, *fitted.notes_))
+        out.show_notes((*notes, *fitted.notes_), words["details"])
     out.show_files(files)
     unidentified = found is not None and found.identified == "no"
     return UNIDENTIFIED if words["fail_if_unidentified"] and unidentified else 0
 
 
 def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
-    """Learn decisions from a table and save the model."""
+    """Fit a decision model to a table and save it."""
     from unmet import planning
     from unmet.persistence import save
     from unmet.progress import report_progress
@@ -198,7 +195,7 @@ def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
 
     out.check_files(words, table, output=None)
     read = out.read_words(table, words, plan.text_columns)
-    with out.working("learning from the table …"):
+    with out.working("fitting the model …"):
         fitted = plan.fit(read.table, explain=words["explain"])
     if words["compare"] and (plan.features or plan.calendar):  # else there is nothing to compare
         with report_progress() as step:
@@ -208,7 +205,8 @@ def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
     files += out.write_report(fitted, words, notes=read.notes, title=f"Model from {table.name}")
     found, compared, chosen = fitted.diagnosis_, fitted.comparison_, fitted.choice_
     said = answer(fitted, None, compared)
-    notes = [*fitted.notes_, *(() if chosen is None else (chosen.why,)), *read.notes]
+    left_out = () if compared is None else compared.notes
+    notes = list(dict.fromkeys((*fitted.notes_, *read.notes, *left_out)))
     if words["as_json"]:
         plain = {
             "inputs": decision_inputs(fitted),
@@ -224,10 +222,9 @@ def fit(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
             typer.echo(out.as_options(line))
         if compared is not None:
             out.show_comparison(compared, plan.problem)
-            out.remark(note for note in compared.notes if note.startswith("Left out"))
         if words["details"] and found is not None:
             typer.echo(f"\n{found}")
-        out.remark(notes)
+        out.show_notes(notes, words["details"])
     out.show_files(files)
 
 
@@ -237,7 +234,7 @@ def decide(
     *,
     words: dict[str, Any],
 ) -> None:
-    """Add a column of decisions to a table, and one that says which lie outside of the data."""
+    """Add decisions to a table, and a column that flags those outside of the data."""
     import polars as pl
 
     from unmet.planning import decision_table
@@ -250,10 +247,12 @@ def decide(
     read = out.read_words(table, words, plan.text_columns)
     rows = read.table
     if not name or name in (*rows.columns, "outside_data"):
-        raise InvalidInput(f"--name must be a new column, got {name!r}.")
+        raise InvalidInput(
+            f"--name must be a column that the table does not have, got {name!r}: choose another."
+        )
     if "outside_data" in rows.columns:
         raise InvalidInput(
-            "decide adds a column 'outside_data', got a table that has it already: rename it."
+            "The table must not have a column 'outside_data', which unmet decide adds: rename it."
         )
     room = _room(words, plan)
     with out.working("deciding …"):
@@ -270,7 +269,7 @@ def decide(
         is_text = output.suffix.lower() == ".csv"
         files = [out.write_table(written if is_text else decided, output, read.dialect)]
     files += out.write_report(plan, words, decisions=shown, notes=notes)
-    out.remark(notes)
+    out.show_notes(notes, words["details"])
     if words["as_json"]:
         finite = decided[name].drop_nulls()
         total = float(finite.sum())
@@ -297,9 +296,9 @@ def evaluate(
     *,
     words: dict[str, Any],
 ) -> None:
-    """Evaluate a model's decisions beside those of one that ignores censoring.
+    """Compare the cost of a model's decisions with a model that ignores censoring.
 
-    On the truth, or without it on rows that were seen whole, weighted for those that sold out.
+    Uses the column of the truth, or rows that did not sell out, weighted for those that did.
     """
     from unmet import planning
 
@@ -310,7 +309,7 @@ def evaluate(
     told = {name.removesuffix("_column"): words[name] for name in _FLAGS if words[name]}
     found = planning.evaluate(plan, read.table, words["truth"], columns=told or None, **room)
     found = replace(found, notes=(*read.notes, *found.notes))
-    out.remark(found.notes)
+    out.show_notes(found.notes, words["details"])
     if words["as_json"]:
         out.print_json(found.to_dict())
     else:
@@ -318,9 +317,9 @@ def evaluate(
 
 
 def compare(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
-    """Compare with other methods on rows that none of them has learned from.
+    """Compare the model with other methods in a backtest.
 
-    With a date every method learns only from the days before those that are held out.
+    With --date, every method learns only from days before those held out.
     """
     from unmet import planning
     from unmet.progress import report_progress
@@ -338,7 +337,7 @@ def compare(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None
             plan, read.table, truth=words["truth"], **held_out, **room, progress=progress
         )
     found = replace(found, notes=(*read.notes, *found.notes))
-    out.remark(found.notes)
+    out.show_notes(found.notes, words["details"])
     if words["as_json"]:
         out.print_json(found.to_dict())
     else:
@@ -370,7 +369,8 @@ def _parts(plan: DecisionPlan, rows: Any, name: str, room: dict[str, Any]) -> li
     for column in found.columns:
         if column in rows.columns or column == name:
             raise InvalidInput(
-                f"--explain adds a column {column!r}, got a table or a --name that has it already."
+                f"--explain adds a column {column!r}, which the table or --name has already: "
+                "rename it."
             )
     return found.get_columns()
 
@@ -392,10 +392,10 @@ def _column(name: str, decision: Any) -> Any:
 
 def demo(
     output: Annotated[
-        Path, typer.Option(help="Folder for tables, model, orders and report; made when missing.")
+        Path, typer.Option(help="Folder for tables, model, orders and report.")
     ] = Path("out"),
 ) -> None:
-    """From sales to orders on bundled data: plan, diagnose, fit, decide, evaluate, report."""
+    """Run plan, diagnose, fit, decide and evaluate on bundled data."""
     from unmet.cli.main import app
     from unmet.files import prepare_folder
     from unmet.planning import example
@@ -407,8 +407,8 @@ def demo(
     for name, table in named.items():
         out.write_table(table, output / f"{name}.csv")
     typer.echo(
-        "A restaurant orders 1.15 times the mean sales of the last four same weekdays, and sells "
-        "out on four\ndays of ten. Demand is real (YAZ data), and only the last step looks at it.\n"
+        "A restaurant orders 1.15 times the mean sales of the last four same weekdays and sells "
+        "out on four\ndays of ten. Demand is real (YAZ data); only the last step uses it.\n"
     )
     costs = ["--underage", f"{EXAMPLE['underage']:g}", "--overage", f"{EXAMPLE['overage']:g}"]
     columns = [
@@ -420,7 +420,7 @@ def demo(
     sales, week, model, coming, orders = (str(output / name) for name in names)
     report, truth = str(output / "report.html"), str(output / "truth.csv")
     steps = {
-        "Next week's orders, from the table alone": [
+        "Order for next week": [
             "plan",
             sales,
             "--horizon",
@@ -430,7 +430,7 @@ def demo(
             week,
         ],
         "Do sales hide demand?": ["diagnose", sales, *columns],
-        "Learn, and compare with other methods on days held out": [
+        "Fit a model and compare it with other methods": [
             "fit",
             sales,
             *columns,
@@ -439,7 +439,7 @@ def demo(
             model,
         ],
         "Order for the next quarter": ["decide", model, coming, "-o", orders, "--report", report],
-        "What would it have cost?": ["evaluate", model, truth, "--truth", "demand"],
+        "Evaluate the orders on true demand": ["evaluate", model, truth, "--truth", "demand"],
     }
     for place, (title, words) in enumerate(steps.items(), start=1):
         typer.echo(f"{place}. {title}\n$ {shlex.join(['unmet', *words])}")
@@ -455,20 +455,20 @@ _ADDRESS = "localhost"
 
 
 def app(
-    port: Annotated[int, typer.Option(help="Port of this computer; 0 takes a free one.")] = 8501,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8501,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Open the what-if page: plan orders from a file, move costs, and see what changes.
+    """Open a web page that plans orders from a file and shows how costs change them.
 
-    The page is served to this computer only; files that are uploaded stay on it. Ctrl-C ends it.
+    Only this computer can open the page, and uploaded files stay on it. Ctrl-C stops the page.
     """
     if find_spec("streamlit") is None:
         raise MissingPackage.for_extra("the what-if page", "streamlit", "app")
     used = _free(port)
     address = f"http://{_ADDRESS}:{used}"
-    typer.echo(f"The what-if page is at {address} (Ctrl-C ends it).")
+    typer.echo(f"The what-if page is at {address} (Ctrl-C stops it).")
     _serve(used, browser)
     raise typer.Abort  # the page ends when somebody stops it, never by itself
 
@@ -484,7 +484,7 @@ def _free(port: int) -> int:
             attempt.bind(("127.0.0.1", port))
         except OSError as error:
             raise InvalidInput(
-                f"port must be one that is free, got {port} ({error.strerror}): try --port 0."
+                f"--port must be a free port, got {port} ({error.strerror}): try --port 0."
             ) from None
         return int(attempt.getsockname()[1])
 

@@ -13,7 +13,7 @@ import typer
 
 from unmet.cli import commands, orders
 from unmet.cli.options import takes_plan, takes_words
-from unmet.cli.output import as_options, know_options, remark, remember
+from unmet.cli.output import as_options, know_options, remember, show_notes
 from unmet.errors import UnmetError
 
 # The base of all complaints about a command line, wherever the installed typer keeps it.
@@ -21,7 +21,7 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
     name="unmet",
-    help="Learn decisions from data that never shows the whole truth.",
+    help="Learn orders, prices and replacement ages from censored data.",
     pretty_exceptions_enable=False,
 )
 
@@ -50,7 +50,7 @@ def add_command(
 
 
 _EXAMPLES = {**commands.EXAMPLES, **orders.EXAMPLES}
-add_command(commands.demo, _EXAMPLES["demo"], rich_help_panel="Begin here")
+add_command(commands.demo, _EXAMPLES["demo"], rich_help_panel="Start here")
 for command in (
     takes_words(orders.plan, orders.PLAN),
     takes_words(orders.replenish, orders.REPLENISH),
@@ -106,8 +106,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def run_app(group: typer.Typer, words: list[str]) -> int:
     """Exit code of one command line, after a sentence on standard error where it is not 0.
 
-    Codes: 2 something was wrong, 3 the data cannot tell (where that was asked), 4 a plan should be
-    made again, 130 stopped, 1 an error of our own.
+    Codes: 2 wrong input, 3 not identified (with ``--fail-if-unidentified``), 4 the plan should be
+    made again, 130 stopped, 1 a bug.
     """
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the shell: >&-
@@ -135,13 +135,13 @@ def run_app(group: typer.Typer, words: list[str]) -> int:
         _forget_output()
         return _complain(f"{error.filename}: {reason}" if error.filename else reason)
     except MemoryError:
-        return _complain("the table does not fit into memory")
+        return _complain("The table does not fit into memory: split it")
     except Exception as error:
         if os.environ.get("UNMET_TRACEBACK"):
             raise
         _complain(
-            f"an error of our own, please report it: {type(error).__name__}: {error} "
-            "(UNMET_TRACEBACK=1 shows where)"
+            f"This is a bug in unmet, please report it: {type(error).__name__}: {error} (set "
+            "UNMET_TRACEBACK=1 to see where)"
         )
         return 1
     return code if isinstance(code, int) else 0
@@ -167,14 +167,15 @@ def _alone(group: typer.Typer, words: list[str]) -> tuple[typer.Typer, list[str]
 def _other_command(command: str, option: str | None) -> str | None:
     """Say where an option belongs that somebody gave to the other command of orders."""
     others = {
-        "plan": ("replenish", orders.REPLENISH, "which orders given stock and lead time"),
-        "replenish": ("plan", orders.PLAN, "which orders for coming days"),
+        "plan": ("replenish", orders.REPLENISH, "for stock that is kept from day to day"),
+        "replenish": ("plan", orders.PLAN, "for orders of single days"),
     }
     if command not in others or option is None:
         return None
     name, options, what = others[command]
     known = {f"--{each.replace('_', '-')}" for panel in options.values() for each in panel}
-    return f"{option} is an option of unmet {name}, {what}" if option in known else None
+    said = f"{option} is an option of unmet {name}, {what}: run unmet {name}"
+    return said if option in known else None
 
 
 def _forget_output() -> None:
@@ -187,7 +188,7 @@ def _forget_output() -> None:
 
 def _remark(message: Warning | str, *_: Any, **__: Any) -> None:
     """Show a warning as a sentence, without the line of code it came from."""
-    remark([" ".join(str(message).split())])
+    show_notes([" ".join(str(message).split())])
 
 
 def _complain(sentence: str) -> int:

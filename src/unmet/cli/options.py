@@ -47,95 +47,89 @@ def flag(text: str) -> tuple[Any, Any, str]:
 
 
 READ: Named = {
-    "decimal": word("Decimal sign of a CSV file that cannot tell itself: . or a comma."),
-    "sheet": word(
-        "Sheet of an Excel file to read; by default the first with a table, and those like it."
-    ),
-    "encoding": word("Encoding of a text file, where the guess is wrong: utf-8, …"),
+    "decimal": word("Decimal sign of the CSV file, a point or a comma; detected by default."),
+    "sheet": word("Excel sheet to read; by default the first table and sheets with its columns."),
+    "encoding": word("Encoding of the text file, such as utf-8; detected by default."),
+    "details": flag("Print all notes, and the statistics behind the result."),
     "as_json": flag("Print JSON instead of text."),
 }
 FILES: Named = {
-    "report": file("Write an HTML report here."),
-    "currency": (str, "", "What the report counts money in: €, EUR, …"),
+    "report": file("Write an HTML report to this file."),
+    "currency": (str, "", "Currency of the costs in the report, such as € or EUR."),
     **READ,
 }
 SHOPS: Named = {
-    "opens": (int | None, None, "First hour in which shops sell."),
-    "closes": (int | None, None, "Hour at which shops close."),
-    "time_zone": word("Where shops are, such as Europe/Berlin, for times with offsets."),
+    "opens": (int | None, None, "Hour at which shops open, from 0 to 23."),
+    "closes": (int | None, None, "Hour at which shops close, from 1 to 24."),
+    "time_zone": word("Time zone of the shops, such as Europe/Berlin, for times with offsets."),
 }
 HOURS: Named = {
-    "hourly": file("Sales by the hour: they tell when shelves were empty."),
-    "receipts": file("Or receipts: time, item, units; they tell the same."),
+    "hourly": file("Table of hourly sales, from which stock-outs are detected."),
+    "receipts": file("Table of receipts (time, item, units), instead of hourly sales."),
     **SHOPS,
 }
 _OPTIONS: Options = {
     "Columns": {
-        "observed": (str, ..., "Column of observations: sales, offered prices, times in service."),
-        "features": several(
-            "Columns that decisions may depend on, with commas between them: numbers or text."
-        ),
-        "date": word("Column of dates; an order rule on past sales is then looked for."),
-        "series": several("Columns that tell series apart, such as store,item."),
+        "observed": (str, ..., "Column of sales, offered prices or times in service."),
+        "features": several("Feature columns, numbers or text, separated by commas."),
+        "date": word("Column of dates; enables the detection of order rules."),
+        "series": several("Columns that identify a series, such as store,item."),
         "calendar": several(
-            "Features to make of the date: weekday, weekend, month, quarter, day, season, trend."
+            "Calendar features to add: weekday, weekend, month, quarter, day, season, trend."
         ),
-        "categories": several("Features that are categories although they look like numbers."),
+        "categories": several("Numeric features to treat as categories."),
         "censored_column": word(
-            "Flags: yes where the truth is at least the observation (sold out, suspended); may be "
-            "empty."
+            "Column of flags: yes if the row sold out or was suspended, no if not, or empty."
         ),
-        "stock_column": word("What was available; may be empty."),
-        "accepted_column": word("Pricing: whether the offer was accepted."),
-        "failed_column": word("Replacement: whether the part had failed when it was taken out."),
-        "entry_column": word("Replacement: age of the part when records began; 0 for a new one."),
-        "weight_column": word("Weight of each row."),
+        "stock_column": word("Column of available stock; cells may be empty."),
+        "accepted_column": word("Pricing: column that says whether the offer was accepted."),
+        "failed_column": word("Replacement: column that says whether the part failed."),
+        "entry_column": word("Replacement: column of ages at which records began; 0 if new."),
+        "weight_column": word("Column of row weights."),
         "bad_rows": (
             str,
             "drop",
-            "Rows with negative sales, or less stock than sales: drop them, clip (0 sales, as much "
-            "stock as was sold), or refuse the table.",
+            "Rows with negative sales, or with less stock than sales: drop, clip (to 0 sales, or "
+            "to stock equal to sales) or refuse.",
         ),
     },
     "Costs": {
         "problem": (str, "newsvendor", "newsvendor (order quantities), pricing or replacement."),
-        "underage": amount("Cost of a unit too little; of a price, of a unit too low."),
-        "overage": amount("Cost of a unit too much; of a price, of a unit too high."),
-        "underage_column": word("Column of underage costs, instead."),
-        "overage_column": word("Column of overage costs, instead."),
+        "underage": amount("Cost of each unit that an order or price is too low."),
+        "overage": amount("Cost of each unit that an order or price is too high."),
+        "underage_column": word("Column of underage costs, instead of --underage."),
+        "overage_column": word("Column of overage costs, instead of --overage."),
         "service_level": amount(
-            "Share of rows whose order should cover the demand, such as .95, instead of two costs."
+            "Share of rows whose order covers demand, such as .95; replaces the two costs."
         ),
-        "planned": amount("Replacement: cost of a planned one."),
+        "planned": amount("Replacement: cost of a planned replacement."),
         "failure": amount("Replacement: cost of a failure."),
-        "goal": (str, "cost", "Pricing: least cost, or most revenue."),
-        "unit_cost": amount("Pricing for revenue: what a deal costs."),
+        "goal": (str, "cost", "Pricing: minimize cost, or maximize revenue."),
+        "unit_cost": amount("Pricing, goal revenue: cost of a deal to you."),
     },
     "Model and band": {
         "model": (
             str,
             "auto",
-            "seasonal, linear, distribution, neural, boosted or blend; of several with commas "
-            "between them the one that costs least on time held out. auto is linear,distribution.",
+            "seasonal, linear, distribution, neural, boosted or blend; of several, separated by "
+            "commas, the cheapest in a backtest. auto is linear,distribution.",
         ),
         "band": (
             str,
             "latent",
-            "How far above the observation the truth may lie: latent (estimated), none, searched "
+            "How far the truth may lie above the observation: latent (estimated), none, searched "
             "(as published), or two numbers low,high.",
         ),
-        "sellout_rate": word(
-            "Share of rows that sold out, if you know about it: .4, or a range .3,.5."
-        ),
+        "sellout_rate": word("Share of rows that sold out, such as .4, or a range .3,.5."),
         "when_unidentified": (
             str,
             "expected_cost",
-            "Where the data cannot tell how much is hidden: expected_cost (the least expected "
-            "cost, by what sell-out rates are usual), least_censoring (as little as may be), or "
-            "minimax_regret (the smallest possible loss against knowing the truth).",
+            "Rule for data that do not identify the sell-out rate: expected_cost (least expected "
+            "cost over typical rates), least_censoring (lowest rate that fits) or minimax_regret "
+            "(smallest worst-case loss).",
         ),
-        "by": several("One model for each group of these columns, such as store,item."),
-        "seed": (int, 0, "Seed of all that is random."),
+        "by": several("Columns whose groups get a model each, such as store,item."),
+        "seed": (int, 0, "Random seed."),
     },
 }
 
@@ -147,7 +141,9 @@ def lot_size(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise InvalidInput(f"--step must be a number or 'none', got {text!r}.") from None
+        raise InvalidInput(
+            f"--step must be a number, such as 6, or 'none', got {text!r}."
+        ) from None
 
 
 def rates(text: str) -> float | tuple[float, float]:
@@ -252,7 +248,9 @@ def names(given: list[str] | None) -> tuple[str, ...]:
     """Column names, whether an option was repeated or has commas in it."""
     parts = [part.strip() for each in given or [] for part in each.split(",")]
     if "" in parts:
-        raise InvalidInput(f"Column names must not be empty, got {','.join(given or [])!r}.")
+        raise InvalidInput(
+            f"Column names must be separated by single commas, got {','.join(given or [])!r}."
+        )
     return tuple(parts)
 
 
@@ -263,5 +261,7 @@ def _numbers(name: str, text: str) -> Any:
     except ValueError:
         found = ()
     if len(found) not in (1, 2):
-        raise InvalidInput(f"{name} must be a number, or two as low,high, got {text!r}.")
+        raise InvalidInput(
+            f"{name} must be a number, or two numbers low,high such as .1,.3, got {text!r}."
+        )
     return found[0] if len(found) == 1 else found

@@ -79,144 +79,143 @@ PLAN_AGAIN = 4
 """Exit code where the plan should be made again."""
 _COLUMNS: Named = {
     "date": word("Column of dates."),
-    "series": several("Columns that tell series apart, such as store,item."),
+    "series": several("Columns that identify a series, such as store,item."),
     "sales": word("Column of sales."),
-    "sold_out": word("Column of flags; 'none': there is none."),
-    "stock": word("Column of what was available, or 'none'."),
+    "sold_out": word("Column of stock-out flags, or 'none'."),
+    "stock": word("Column of available stock, or 'none'."),
     "price": word("Column of prices, or 'none'."),
-    "known_future": several("Columns that are known beforehand, such as promotion,weather."),
-    "gaps": (str, "auto", "Days without a row: missing, zero, or auto."),
-    "duplicates": (str, "sum", "Several rows of a series and day: sum, error, or last."),
-    "period": word("Add up to this: day, business day, week, month, quarter, year."),
-    "date_format": word("Form of dates that do not tell day from month: %d/%m/%Y, …"),
+    "known_future": several("Columns known in advance, such as promotion,weather."),
+    "gaps": (str, "auto", "Meaning of days without a row: missing, zero or auto."),
+    "duplicates": (str, "sum", "Use of several rows of a series and day: sum, last or error."),
+    "period": word("Period to sum sales to: day, business day, week, month, quarter or year."),
+    "date_format": word("Format of ambiguous dates, such as %d/%m/%Y."),
 }
 _LEVEL: Named = {
     "service_level": amount(
-        "Instead of costs: share of days on which demand is met; .9 if nothing is said."
+        "Share of days on which orders should meet demand; replaces costs. Without either, .9."
     )
 }
 _LOG: Named = {
-    "log": file("Parquet file that keeps suggestions, and what was made of them."),
-    "decided": file("Table of what was decided or delivered: series, date, order, delivered."),
+    "log": file("Parquet file that records suggested, decided and delivered orders."),
+    "decided": file("Table of decided or delivered orders: series, date, order, delivered."),
 }
 _WRITTEN: Named = {
     "output": (
         Path,
         Path("orders.csv"),
-        "Where to write the orders: CSV, Excel or Parquet. Without --log, unmet plan reads the "
-        "orders of the last plan there first: what was there to sell.",
+        "CSV, Excel or Parquet file to write the orders to. Without --log, unmet plan first reads "
+        "the previous orders from this file, as the stock of those days.",
     ),
-    "future": file("Table of what is known of coming days: date, series, prices, …"),
-    "demand_output": file("Write the corrected history of demand here."),
-    "save": file("Keep the plan here, for unmet monitor and unmet.load."),
-    "force": flag("Write orders although the table or the orders cannot be right."),
+    "future": file("Table of values known for the coming days: date, series, prices, …"),
+    "demand_output": file("Write the corrected demand history to this file."),
+    "save": file("Save the plan to this file, for unmet monitor and unmet.load."),
+    "force": flag("Write orders even if the table or the orders look wrong."),
     **FILES,
 }
 _MODEL: Named = {
-    "country": word("Code for public holidays, such as DE."),
-    "seed": (int, 0, "Seed of all that is random."),
+    "country": word("Country code for public holidays, such as DE."),
+    "seed": (int, 0, "Random seed."),
 }
 _STEP: Named = {
-    "step": word("Size of a lot; 'none' keeps fractions. By default 1 where sales are whole.")
+    "step": word("Lot size; 'none' keeps fractions. By default 1 if sales are whole numbers.")
 }
 _NOT_ON_DASK = (*("demand_output", "log", "decided", "quantiles", "hourly", "receipts", "report"),)
 PLAN: Options = {
     "Files": {
         **_WRITTEN,
         "dask": word(
-            "Plan Parquet files of any size on workers of Dask, which write orders into a folder "
-            "(-o): local, or the address of a scheduler, such as tcp://10.0.0.1:8786."
+            "Plan Parquet files on Dask workers, which write orders into the folder --output: "
+            "local, or the address of a scheduler, such as tcp://10.0.0.1:8786."
         ),
     },
-    "Columns, where the guess is wrong": _COLUMNS,
+    "Columns, if the guess is wrong": _COLUMNS,
     "Orders": {
-        "horizon": (int, 7, "How many days orders are for."),
-        "lead_time": (int, 0, "Days from the last one known to the first one ordered for."),
-        "underage": amount("Cost of a unit too little."),
-        "overage": amount("Cost of a unit too much."),
+        "horizon": (int, 7, "Number of days to order for."),
+        "lead_time": (int, 0, "Days between the last row and the first day ordered for."),
+        "underage": amount("Cost of each unit of unmet demand."),
+        "overage": amount("Cost of each unit left over."),
         **_LEVEL,
         **_STEP,
         "sellout_rate": word(
-            "Share of days that sold out, where no column tells: .2, or a range .1,.3."
+            "Share of days that sold out, if no column tells: .2, or a range .1,.3."
         ),
-        "quantiles": several("Add quantiles of demand at these levels, such as .1,.5,.9."),
+        "quantiles": several("Quantiles of demand to add to the orders, such as .1,.5,.9."),
     },
-    "Hours of the till": HOURS,
-    "What was decided before": _LOG,
+    "Hourly sales": HOURS,
+    "Past decisions": _LOG,
     "Model": {
         "model": (
             str,
             "auto",
-            "seasonal, smoothing, linear, distribution, neural, boosted; of several their mean.",
+            "seasonal, smoothing, linear, distribution, neural or boosted; of several, separated "
+            "by commas, the average. auto averages smoothing,linear,boosted.",
         ),
         **_MODEL,
     },
 }
 _RULES: Named = {
-    "lead_time": (str, "0", "Days from an order until it can be sold; chances as 3:.6,4:.4."),
-    "review": word("Days from one order to the next."),
-    "holding": word("Cost of a unit left over, each day."),
-    "shortage": word("Cost of a unit that is missing."),
-    "shelf_life": word("Days on which a unit can be sold."),
-    "waste": word("Cost of a unit that spoils."),
-    "fixed": word("Cost of an order, of any size."),
+    "lead_time": (str, "0", "Days until an order can be sold; uncertain as 3:.6,4:.4."),
+    "review": word("Days between orders."),
+    "holding": word("Cost of each unit left over at the end of a day."),
+    "shortage": word("Cost of each unit of unmet demand."),
+    "shelf_life": word("Days for which a unit can be sold."),
+    "waste": word("Cost of each unit that spoils."),
+    "fixed": word("Fixed cost of an order."),
     **_STEP,
-    "minimum": word("Least units of an order."),
-    "capacity": word("Most units of an order."),
+    "minimum": word("Minimum order quantity."),
+    "capacity": word("Maximum order quantity."),
 }
 REPLENISH: Options = {
     "Files": {
         **_WRITTEN,
-        "on_order": file("Table of what is on its way: series, date of arrival, units."),
-        "deliveries": file("Past ones, which tell lead times: series, ordered, received, units."),
-        "levels": file("Write reorder points and order-up-to levels here."),
-        "projection": file("Write the stock to come here."),
+        "on_order": file("Table of open orders: series, date of arrival, units."),
+        "deliveries": file("Table of past deliveries, for lead times: series, ordered, received."),
+        "levels": file("Write reorder points and order-up-to levels to this file."),
+        "projection": file("Write the projected stock to this file."),
     },
-    "Columns, where the guess is wrong": {
+    "Columns, if the guess is wrong": {
         **_COLUMNS,
-        "on_hand": word(
-            "Column of what is left at the end of a day; its last row is what is there."
-        ),
+        "on_hand": word("Column of stock at the end of the day; the last row is stock on hand."),
     },
-    "What holds in the shop: numbers, or columns of them": _RULES,
+    "Supply rules: numbers, or columns of them": _RULES,
     "Orders": {
         **_LEVEL,
-        "unmet": (str, "lost", "What becomes of unmet demand: lost or backordered."),
-        "budget": amount("Most units of all orders together."),
+        "unmet": (str, "lost", "Fate of unmet demand: lost or backordered."),
+        "budget": amount("Maximum units of all orders together."),
     },
-    "What was decided before": _LOG,
+    "Past decisions": _LOG,
     "Model": _MODEL,
 }
 UNCENSOR: Options = {
     "Files": {
-        "output": (Path, Path("demand.csv"), "Where to write it: CSV, Excel or Parquet."),
-        "log": file("Parquet file of what was decided and delivered."),
-        "force": flag("Write it although the table cannot be right."),
+        "output": (Path, Path("demand.csv"), "CSV, Excel or Parquet file to write."),
+        "log": file("Parquet file of decided and delivered orders."),
+        "force": flag("Write the file even if the table looks wrong."),
         **READ,
     },
-    "Columns, where the guess is wrong": _COLUMNS,
-    "Hours of the till": HOURS,
+    "Columns, if the guess is wrong": _COLUMNS,
+    "Hourly sales": HOURS,
 }
 MONITOR: Options = {
     "Test": {
-        "log": file("Parquet file of what was decided and delivered."),
+        "log": file("Parquet file of decided and delivered orders."),
         "level": (float, 0.01, "False-alarm probability over the whole monitoring period."),
     },
     "Files": READ,
 }
 
 TILL: Options = {
-    "Files": {"output": file("Write a row for each day here, with its chances."), **READ},
-    "What the table is": {
-        "receipts": flag("The table is one of receipts: time, item, units."),
+    "Files": {"output": file("Write stock-outs and demand of each day to this file."), **READ},
+    "Kind of table": {
+        "receipts": flag("Read the table as receipts: time, item, units."),
         **SHOPS,
     },
-    "Columns, where the guess is wrong": {
-        "series": several("Columns that tell series apart, such as store,item."),
+    "Columns, if the guess is wrong": {
+        "series": several("Columns that identify a series, such as store,item."),
         "date": word("Column of dates, or of the times of receipts."),
-        "hour": word("Column of hours, in a long table."),
+        "hour": word("Column of hours, if each row is an hour."),
         "sales": word("Column of sales, or of the units of receipts."),
-        "stock_out": word("Column that says when the shelf was empty."),
+        "stock_out": word("Column of stock-out flags, by hour."),
     },
 }
 
@@ -224,8 +223,8 @@ TILL: Options = {
 _Sales = Annotated[
     Path | None,
     typer.Argument(
-        help="CSV, Excel or Parquet file: a row for each day. With --hourly or --receipts it "
-        "may be left out: days are then sums of hours."
+        help="CSV, Excel or Parquet file with a row per day; not needed with --hourly or "
+        "--receipts."
     ),
 ]
 
@@ -233,14 +232,14 @@ _Sales = Annotated[
 def plan(
     table: _Sales = None,
     more: Annotated[
-        list[Path] | None, typer.Argument(help="With --dask, further Parquet files.")
+        list[Path] | None, typer.Argument(help="More Parquet files, with --dask.")
     ] = None,
     *,
     words: dict[str, Any],
 ) -> None:
-    """Order for the coming days: guess the columns, choose a model, write orders.
+    """Order for each coming day.
 
-    Where stock lasts for several days, unmet replenish orders by what is there.
+    For stock that is kept from day to day, use unmet replenish.
     """
     from unmet.costs import Newsvendor
     from unmet.planning import OrderPlan
@@ -250,7 +249,7 @@ def plan(
     scheduler = words.pop("dask")
     if more and scheduler is None:
         wrong.sentences.append(
-            f"One table must be given, got {1 + len(more)} files: put them into one, or plan them "
+            f"One table must be given, got {1 + len(more)} files: join them, or plan Parquet files "
             "together with --dask local."
         )
     till = _till(table, words, wrong)
@@ -295,15 +294,16 @@ def _order_on_dask(
 
     given = [name for name in _NOT_ON_DASK if words.get(name)]
     wrong.sentences += [
-        f"--{name.replace('_', '-')} must not be given beside --dask." for name in given
+        f"--{name.replace('_', '-')} must not be given with --dask: leave one of them out."
+        for name in given
     ]
     folder: Path = words["output"]
     if folder == PLAN["Files"]["output"][1]:
         folder = Path("orders")
     if folder.suffix or folder.is_file():
-        wrong.sentences.append(f"--output must be a folder beside --dask, got {folder}.")
+        wrong.sentences.append(f"--output must be a folder with --dask, got {folder}.")
     elif folder.exists() and any(folder.iterdir()):
-        wrong.sentences.append(f"--output must be an empty folder beside --dask, got {folder}.")
+        wrong.sentences.append(f"--output must be an empty folder with --dask, got {folder}.")
     odd = [path for path in files if path.is_file() and path.suffix.lower() != ".parquet"]
     lost = [path for path in files if not path.exists()]
     if odd or lost:
@@ -333,7 +333,7 @@ def _order_on_dask(
         count, total = planned.write_orders(folder, progress=step_done)
     if not words["as_json"]:
         typer.echo(
-            f"{total:,.0f} units in {count:,} orders, written into {folder} by the workers. "
+            f"Order {total:,.0f} units in {count:,} orders (in the folder {folder}).\n"
             f"{planned.choice_.why}"
         )
     written = [folder]
@@ -342,20 +342,20 @@ def _order_on_dask(
     if words["as_json"]:
         content = {"columns": planned.schema_.to_dict(), "orders": count, "total": total}
         out.print_json({**content, "notes": planned.notes_}, written)
-    out.remark((*planned.notes_, *planned.choice_.left_out))
+    out.show_notes((*planned.notes_, *planned.choice_.left_out), words["details"])
     out.show_files(written)
 
 
 def replenish(
     table: Annotated[
-        Path, typer.Argument(help="CSV, Excel or Parquet file: a row for each day or week.")
+        Path, typer.Argument(help="CSV, Excel or Parquet file with a row per day or week.")
     ],
     *,
     words: dict[str, Any],
 ) -> None:
-    """Order where stock lasts: one order for each series, given what is there and on its way.
+    """Order for stock that is kept, given stock on hand and open orders.
 
-    For orders of single days, of which nothing is kept, there is unmet plan.
+    For goods that are ordered for a single day, use unmet plan.
     """
     from unmet.costs import Newsvendor
     from unmet.inventory import SupplyRules
@@ -372,12 +372,12 @@ def replenish(
     level, life = words["service_level"], rules.get("shelf_life")
     if level is not None and {"holding", "shortage"} & rules.keys():
         wrong.sentences.append(
-            "--service-level must not be given beside --holding and --shortage, got both."
+            "--service-level must not be given with --holding and --shortage: leave one out."
         )
     if words["levels"] is not None and isinstance(life, int | float) and life > 1:
         wrong.sentences.append(
-            "--levels must not be given beside --shelf-life: what is about to spoil counts in "
-            "levels as much as what is fresh."
+            "--levels must not be given with --shelf-life above 1, because levels do not depend "
+            "on the age of stock: leave one out."
         )
     planned = OrderPlan(
         cost=None if level is None else wrong.ask(Newsvendor.from_service_level, level),
@@ -394,7 +394,7 @@ def uncensor(
     *,
     words: dict[str, Any],
 ) -> None:
-    """Write the corrected history: sales, chance of a stock-out, demand and its range."""
+    """Write the demand history, corrected for stock-outs."""
     from unmet.planning import OrderPlan
     from unmet.validation import ErrorCollector
 
@@ -424,7 +424,7 @@ def _till(table: Path | None, words: dict[str, Any], wrong: ErrorCollector) -> P
     """Give the file of hours; refuse a command that has neither these nor a table."""
     till: Path | None = wrong.ask(till_file, words)
     if table is None and till is None and not wrong.sentences:
-        raise InvalidInput("A table of sales must be given, or hours of the till, got neither.")
+        raise InvalidInput("Give a table of sales, or hourly sales with --hourly or --receipts.")
     return till
 
 
@@ -471,7 +471,7 @@ def _order(
     out.check_files(words, table, till, *read, wrong=wrong)
     log = words["log"]
     if words.get("decided") is not None and log is None:
-        wrong.sentences.append("--log must be given where --decided is: it keeps what was decided.")
+        wrong.sentences.append("--decided needs --log, the file that records it: add --log.")
     wrong.ask(planned.check)
     wrong.tell()
     lasts = planned.supply is not None
@@ -537,15 +537,15 @@ def _order(
         files = [write(demand, words["output"])]
         content = _show_demand(planned, demand)
         if words["as_json"]:
-            out.print_json(content, files)
+            out.print_json({**content, "notes": (*said, *content["notes"])}, files)
         else:
             hidden = content["demand"] / max(content["sales"], 1e-300) - 1.0
             typer.echo(
-                f"{content['sold_out']:,.0f} of {content['known']:,} {planned.panel_.unit}s of "
-                f"which something tells sold out. {content['sales']:,.10g} were sold, "
-                f"{content['demand']:,.6g} are expected to have been asked for: {hidden:.1%} more."
+                f"\nExpected demand: {content['demand']:,.6g} units, {hidden:.1%} more than the "
+                f"{content['sales']:,.10g} sold.\nStock-outs: {content['sold_out']:,.0f} of the "
+                f"{content['known']:,} {planned.panel_.unit}s with a flag or an estimate."
             )
-        out.remark((*said, *planned.notes_))
+        out.show_notes((*said, *planned.notes_), words["details"])
         out.show_files(files)
         return
     orders = planned.orders()
@@ -567,13 +567,16 @@ def _order(
         # as the log is by now: others may have written it
         DecisionLog.update(log, schema.series, lambda found: enter(found).suggested(orders, when))
         files.append(log)
+    notes = (*said, *planned.notes_, *planned.choice_.left_out)
     if words["as_json"]:
-        out.print_json(_content(planned, orders), files)
+        out.print_json({**_content(planned, orders), "notes": notes}, files)
     else:
         (_show_replenishment if lasts else _show_orders)(planned, orders)
+        if words["details"] and len(planned.choice_.cost) > 1:
+            _show_models(planned)
         if planned.overrides_ is not None and planned.overrides_.count:
             typer.echo(str(planned.overrides_))
-    out.remark((*said, *planned.notes_, *(() if lasts else planned.choice_.left_out)))
+    out.show_notes(notes, words["details"])
     out.show_files(files)
 
 
@@ -604,7 +607,8 @@ _FIELDS = {
     "sold_out": "sold out",
     "stock": "stock",
     "price": "price",
-    "known_future": "known beforehand",
+    "known_future": "known in advance",
+    "on_hand": "on hand",
 }
 
 
@@ -627,7 +631,7 @@ def _content(planned: OrderPlan, orders: polars.DataFrame) -> dict[str, Any]:
     content["total"] = {name: float(orders[name].sum()) for name in units if name in orders.columns}
     changed = planned.overrides_
     content["overrides"] = None if changed is None else changed.to_dict()
-    return {**content, "notes": planned.notes_}
+    return content
 
 
 def _show_columns(planned: OrderPlan, sales: SalesTable, future: Any) -> None:
@@ -635,63 +639,73 @@ def _show_columns(planned: OrderPlan, sales: SalesTable, future: Any) -> None:
     from unmet.evaluation.comparison import text_table
 
     schema = sales.schema.with_known_future(() if future is None else future.columns)
-    fields = _FIELDS if planned.supply is None else {**_FIELDS, "on_hand": "on hand"}
-    lines = []
-    for field, words in fields.items():
-        value = getattr(schema, field)
-        listed = ", ".join(value) if isinstance(value, tuple) else value
-        why = schema.why.get(field, "given" if field == "on_hand" and value else "")
-        lines.append((words, listed or "-", why, f"--{field.replace('_', '-')}"))
-    typer.echo(text_table(["what", "column", "because of", "to change it"], lines, words=True))
+    lines, absent = [], []
+    for field, label in _FIELDS.items():
+        value, option = getattr(schema, field), f"--{field.replace('_', '-')}"
+        if value:
+            listed = ", ".join(value) if isinstance(value, tuple) else value
+            lines.append((label, listed, schema.why.get(field, "given"), option))
+        elif field != "on_hand" or planned.supply is not None:
+            absent.append(f"{label} ({option})")
+    typer.echo(text_table(["use", "column", "reason", "to change it"], lines, words=True))
+    if absent:
+        typer.echo(f"No column: {', '.join(absent)}.")
     if schema.left_out:
-        said = [f"{name} ({why})" for name, why in schema.left_out.items()]
-        others = f" and {len(said) - 20:,} more" if len(said) > 20 else ""
-        typer.echo(f"Not used: {', '.join(said[:20])}{others}.")
+        reasons: dict[str, list[str]] = {}
+        for name, why in schema.left_out.items():
+            reasons.setdefault(why, []).append(name)
+        groups = [
+            f"{', '.join(each[:10])}{f' and {len(each) - 10:,} more' if len(each) > 10 else ''}"
+            f" ({why})"
+            for why, each in reasons.items()
+        ]
+        typer.echo(f"Not used: {'; '.join(groups)}.")
     dates = sales.table[schema.date]
     typer.echo(
-        f"\n{sales.n_rows:,} rows of {sales.n_series:,} series, a {schema.period} each, "
+        f"{sales.n_rows:,} rows, {sales.n_series:,} series, one row per {schema.period}, "
         f"{dates.min()} to {dates.max()}."
     )
 
 
 def _show_orders(planned: OrderPlan, orders: polars.DataFrame) -> None:
-    """Print the choice and the sum of the orders."""
+    """Print what to order, why to believe it, and what to check."""
     import numpy as np
 
+    from unmet.report.data import PARTS
+    from unmet.report.sentences import parts_label
+
+    choice, dates, panel = planned.choice_, orders[planned.schema_.date], planned.panel_
+    parts = {label: round(orders[name].sum()) for name, label in PARTS.items()}
+    typer.echo(
+        f"\nOrder {orders['order'].sum():,.0f} units for {dates.min()} to {dates.max()} "
+        f"({orders.height:,} orders): {parts_label(parts)}."
+    )
+    typer.echo(choice.why)
+    if planned.reached_ is not None:
+        met = "demand" if panel.hidden is not None else "sales"
+        typer.echo(
+            f"Service level: {100 * float(planned.cost_.level):.4g}% is the target; in the "
+            f"backtest orders covered {met} on {planned.reached_:.1%} of the {panel.unit}s."
+        )
+    if panel.hidden is not None:
+        typer.echo(f"Stock-outs: {np.nanmean(panel.hidden):.0%} of the {panel.unit}s with a flag.")
+    elif choice.cost:
+        typer.echo(f"Check: the backtest takes sales as demand; no {panel.unit} has a flag.")
+    if outside := int((orders["outside_data"] != "").sum()):
+        typer.echo(f"Check: {outside:,} of the orders exceed the largest sales of their series.")
+
+
+def _show_models(planned: OrderPlan) -> None:
+    """Print the cost of each model in the backtest."""
     from unmet.evaluation.comparison import text_table
     from unmet.planning.candidates import labels_of
 
-    choice, dates, panel = planned.choice_, orders[planned.schema_.date], planned.panel_
-    if panel.hidden is not None:
-        share = f"{np.nanmean(panel.hidden):.0%} of the {panel.unit}s"
-        typer.echo(f"{share} with a flag were stock-outs.")
-    typer.echo(choice.why)
-    if len(choice.cost) > 1:
-        labels = labels_of(panel.unit, choice.members)
-        costs = sorted(choice.cost.items(), key=lambda each: each[1])
-        table = [(labels[name], f"{cost:.4g}") for name, cost in costs]
-        typer.echo(text_table(["model", f"cost of a {panel.unit}"], table))
-    if planned.reached_ is not None:
-        met = "demand" if panel.hidden is not None else "all that was sold"
-        typer.echo(
-            f"On {panel.unit}s held out, orders at a service level of "
-            f"{float(planned.cost_.level):.0%} met {met} on {planned.reached_:.1%}."
-        )
-    if choice.cost and not choice.censoring_adjusted:
-        typer.echo(f"Costs are those of sales: nothing says which {panel.unit}s sold out.")
-    order, usual, hidden, safety = (
-        orders[name].sum() for name in ("order", "usual_sales", "hidden_demand", "safety")
-    )
-    parts = f"{usual:,.0f} usual sales"
-    if hidden:
-        parts += f" + {hidden:,.0f} hidden demand"
-    sign, why = ("+", "for safety") if safety >= 0 else ("−", "because leftovers cost more")
-    units = f"{order:,.0f} units = {parts} {sign} {abs(safety):,.0f} {why}"
-    typer.echo(f"\n{orders.height:,} orders from {dates.min()} to {dates.max()}: {units}.")
-    outside = int((orders["outside_data"] != "").sum())
-    if outside:
-        are = "is" if outside == 1 else "are"
-        typer.echo(f"{outside:,} of them {are} above the largest sales of their series.")
+    choice, unit = planned.choice_, planned.panel_.unit
+    labels, measure = labels_of(unit, choice.members), f"cost per {unit}"
+    costs = sorted(choice.cost.items(), key=lambda each: each[1])
+    table = [(labels[name], f"{cost:.4g}") for name, cost in costs]
+    head = ["model", measure if planned.supply is None else "scaled error"]
+    typer.echo(f"\n{text_table(head, table)}")
 
 
 def _show_replenishment(planned: OrderPlan, orders: polars.DataFrame) -> None:
@@ -704,7 +718,7 @@ def _show_replenishment(planned: OrderPlan, orders: polars.DataFrame) -> None:
             "-" if value is None else f"{value:,.10g}" if isinstance(value, float) else f"{value}"
         )
 
-    typer.echo(planned.in_words())
+    typer.echo(f"\n{planned.in_words()}")
     urgent, series = urgent_first(orders).head(12), planned.schema_.series
     columns = [*series, "order", "arrives", "on_hand", "on_order", "chance_of_running_out"]
     columns += [name for name in ("expected_shortage", "expected_loss") if name in orders.columns]
@@ -712,42 +726,43 @@ def _show_replenishment(planned: OrderPlan, orders: polars.DataFrame) -> None:
     heads = [*series, *(name.replace("_", " ") for name in columns[len(series) :])]
     typer.echo(f"\n{text_table(heads, shown, words=True)}")
     if orders.height > urgent.height:
-        typer.echo(f"and {orders.height - urgent.height:,} more series, which are in the table.")
+        typer.echo(f"{orders.height - urgent.height:,} more series are in the file of orders.")
 
 
 # --- Whether a plan still holds.
 
 _VERDICTS = {
-    "as planned": "All is as planned.",
-    "monitor": "Keep an eye on it: something may be changing, but it is not sure yet.",
-    "plan again": "Plan again, with the new rows.",
+    "as planned": "Keep the plan: sales and stock-outs are as planned.",
+    "monitor": "Keep the plan and monitor it: a change is possible but not yet significant.",
+    "plan again": "Plan again with the new rows: the change is significant.",
 }
 
 
 def monitor(
-    saved: Annotated[Path, typer.Argument(help="Plan that --save of unmet plan has written.")],
+    saved: Annotated[Path, typer.Argument(help="Plan file saved with unmet plan --save.")],
     table: Annotated[
-        Path, typer.Argument(help="The table of sales again, with newer rows; old ones may stay.")
+        Path, typer.Argument(help="Table of sales with the new rows; it may keep the old ones.")
     ],
     *,
     words: dict[str, Any],
 ) -> int:
-    """Compare the days since a plan with what it promised; exit code 4 if it no longer holds."""
+    """Test whether new sales still fit a plan; exit code 4 if not."""
     from unmet import planning
 
-    planned = out.load_plan(saved, planning.OrderPlan, "unmet plan or unmet replenish has saved")
+    planned = out.load_plan(saved, planning.OrderPlan, "unmet plan --save wrote")
     read = out.read_words(table, words, planned.schema_.ids)
     found = planning.monitor(planned, read.table, words["log"], words["level"])
     if words["as_json"]:
         out.print_json({**found.to_dict(), "table_notes": read.notes})
     else:
         _show_monitoring(found)
-        out.remark((*read.notes, *found.notes))
+        out.show_notes((*read.notes, *found.notes), words["details"])
     return PLAN_AGAIN if found.plan_again else 0
 
 
 def _show_monitoring(found: Monitoring) -> None:
     """Print what was expected and seen, a verdict for each, and what to do."""
+    from unmet.censoring.text import capital
     from unmet.evaluation.comparison import text_table
 
     typer.echo(f"{found.n_rows:,} new rows, {found.first_day} to {found.last_day}.\n")
@@ -755,8 +770,8 @@ def _show_monitoring(found: Monitoring) -> None:
     typer.echo(text_table(["what", "expected", "seen", "verdict"], lines, words=True) + "\n")
     for each in found.checks:
         if each.verdict != "as planned":
-            since = "" if each.first_day is None else f" Sure since {each.first_day}."
-            typer.echo(out.as_options(f"{each.what}: {each.advice}{since}"))
+            since = "" if each.first_day is None else f" Significant since {each.first_day}."
+            typer.echo(out.as_options(f"{capital(each.what)}: {each.advice}{since}"))
     typer.echo(_VERDICTS[found.verdict])
 
 
@@ -767,11 +782,11 @@ def till_file(words: dict[str, Any]) -> Path | None:
     """Give the file of hours or receipts, if there is one; refuse what does not fit together."""
     hourly, receipts = words.get("hourly"), words.get("receipts")
     if hourly is not None and receipts is not None:
-        raise InvalidInput("--hourly or --receipts can be given, got both.")
+        raise InvalidInput("--hourly and --receipts must not both be given: leave one out.")
     path: Path | None = hourly or receipts
     if path is None and any(words.get(name) is not None for name in SHOPS):
         raise InvalidInput(
-            "--opens, --closes and --time-zone are of hours: give --hourly or --receipts."
+            "--opens, --closes and --time-zone need hourly sales: add --hourly or --receipts."
         )
     return path
 
@@ -793,7 +808,9 @@ def till_sales(
         other = {"date": "time", "sales": "quantity"}
         for name, column in columns.items():
             if name not in other:
-                raise InvalidInput(f"--{name.replace('_', '-')} is of hours, not of receipts.")
+                raise InvalidInput(
+                    f"--{name.replace('_', '-')} must not be given with --receipts: leave it out."
+                )
             said[other[name]] = column
         hours = read_receipts(table, **said)
     return replace(hours, notes=(*file.notes, *hours.notes))
@@ -812,13 +829,13 @@ def hours(
     table: Annotated[
         Path,
         typer.Argument(
-            help="CSV, Excel or Parquet: a row for each hour, or a column for each; or receipts."
+            help="CSV, Excel or Parquet file with a row or a column per hour; or receipts."
         ),
     ],
     *,
     words: dict[str, Any],
 ) -> None:
-    """Say which days sold out, from the hours of sales: by the silence after the last sale."""
+    """Detect stock-outs in hourly sales or receipts, and estimate lost sales."""
     from unmet.progress import report_progress
 
     out.check_files(words, table)
@@ -840,7 +857,7 @@ def hours(
         out.print_json(content, written)
     else:
         typer.echo(f"{reading.describe()}\n{surest(reading)}")
-    out.remark(hours.notes)
+    out.show_notes(hours.notes, words["details"])
     out.show_files(written)
 
 
@@ -859,7 +876,7 @@ def surest(reading: HourlyDemand) -> str:
 
     best = lost_most(reading)
     if not best.height:
-        return "Of no day is it more likely than not that its shelf was empty at closing time."
+        return "No day was likely sold out at closing time."
     keys = reading.hours.keys.columns if reading.hours.n_series > 1 else []
     rows = [
         (
@@ -871,5 +888,5 @@ def surest(reading: HourlyDemand) -> str:
         )
         for row in best.iter_rows(named=True)
     ]
-    heads = [*keys, reading.hours.date, "sold", "sold out", "hours empty", "more asked for"]
-    return "Days that lost most:\n" + text_table(heads, rows, words=True)
+    heads = [*keys, reading.hours.date, "sold", "stock-out", "hours empty", "lost sales"]
+    return "Days with the most lost sales:\n" + text_table(heads, rows, words=True)

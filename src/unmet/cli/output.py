@@ -64,7 +64,7 @@ def check_files(
 
     found = wrong or ErrorCollector()
     found.sentences += [
-        f"{file} must be a CSV, Excel or Parquet file, but there is no such file."
+        f"{file} must be a CSV, Excel or Parquet file that exists, got no such file."
         for file in read
         if file is not None and not file.exists()
     ]
@@ -85,7 +85,10 @@ def _check_output(
 
     check_ordinary(path, option)
     if not path.parent.is_dir():
-        raise InvalidInput(f"{option} must be in a folder that exists, got {path}.")
+        raise InvalidInput(
+            f"{option} must be in a folder that exists, got {path}: make the folder "
+            f"{path.parent} first."
+        )
     if not os.access(path.parent, os.W_OK):
         raise InvalidInput(f"{option} must be in a folder that can be written to, got {path}.")
     if endings is not None and path.suffix.lower() not in endings:
@@ -93,7 +96,10 @@ def _check_output(
     for other in taken:  # by links of either kind as well
         same = path.exists() and other.exists() and path.samefile(other)
         if same or path.resolve() == other.resolve():
-            raise InvalidInput(f"{option} must not be another file of this command, got {path}.")
+            raise InvalidInput(
+                f"{option} must not be another file of this command, got {path}: choose another "
+                "name."
+            )
 
 
 def read_words(
@@ -116,7 +122,7 @@ def load_plan(path: Path, kind: type, source: str) -> Any:
 
     plan = load(path)
     if not isinstance(plan, kind):
-        raise InvalidInput(f"{path} must be a plan that {source}, got a {type(plan).__name__}.")
+        raise InvalidInput(f"{path} must be a file that {source}, got a {type(plan).__name__}.")
     return plan
 
 
@@ -172,10 +178,28 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def remark(lines: Iterable[str]) -> None:
-    """Print what a user should know on standard error, a sentence each."""
-    for line in lines:
-        typer.echo(f"note: {as_options(line)}", err=True)
+MAX_NOTES = 3
+"""Notes that are printed without ``--details``."""
+
+
+def show_notes(notes: Iterable[str], details: bool = True) -> None:
+    """Print notes on standard error: without `details` only those that matter most.
+
+    First come notes that concern 1% of the money or more, by their `share`; then those that change
+    orders by an unknown amount, those on less of the data, and information.
+    """
+
+    def rank(note: str) -> tuple[float, int]:
+        share = getattr(note, "share", None)
+        return -round(share or 0.0, 2), 2 if share is None else int(share > 0)
+
+    ranked = sorted(dict.fromkeys(notes), key=rank)
+    shown = ranked if details else ranked[:MAX_NOTES]
+    for note in shown:
+        typer.echo(f"note: {as_options(note)}", err=True)
+    if left := len(ranked) - len(shown):
+        more = "1 more note" if left == 1 else f"{left} more notes"
+        typer.echo(f"{more}: add --details to read {'it' if left == 1 else 'them'}.", err=True)
 
 
 def show_files(files: Iterable[Path]) -> None:
@@ -185,15 +209,15 @@ def show_files(files: Iterable[Path]) -> None:
 
 
 _HEADS = {
-    "newsvendor": ("cost of a row", "saving", "mean order", "rows covered", "demand served"),
-    "pricing": ("cost of a row", "saving", "mean price", "rows covered", "worth asked"),
-    "replacement": ("cost of time", "saving", "mean age", "rows covered", "life used"),
+    "newsvendor": ("cost per row", "saving", "mean order", "service level", "fill rate"),
+    "pricing": ("cost per row", "saving", "mean price", "share too high", "share of value"),
+    "replacement": ("cost per time", "saving", "mean age", "failed before", "life used"),
 }
 _BASES = {
-    "truth": "evaluated with the true values",
-    "seen": "evaluated with those that did not sell out, which stand for the others",
-    "estimate": "evaluated with estimated values, which nobody can check",
-    "observation": "evaluated as if nothing were hidden, which makes low decisions look good",
+    "truth": "evaluated on the true values",
+    "seen": "evaluated on the rows that did not sell out, weighted for those that did",
+    "estimate": "evaluated on estimated demand: the costs are as good as the estimate",
+    "observation": "evaluated on the observations, which favors low decisions",
 }
 
 
@@ -229,7 +253,7 @@ _options: dict[str, str] = {}
 _ALIASES = {"random_state": "seed", "n_splits": "folds", "lot": "step", "time": "date"}
 _PARAMETER = re.compile(
     r"columns\['(?P<column>\w+)'\]|\b(?P<given>\w+)=(?P<value>'[^']*'|[\w.]*\w)?"
-    r"|(?<!')\b(?P<name>\w+_\w+)\b(?!')"  # in quotes it is the name of a column
+    r"|(?<!['-])\b(?P<name>\w+_\w+|(?:under|over)age|holding|shortage)\b(?!')"  # quoted: a column
     r"|(?:(?<=^)|(?<=\. ))(?P<first>\w+)(?= (?:and \w+ )?(?:must|needs|is) )"
 )
 
@@ -263,7 +287,7 @@ def as_options(text: str) -> str:
             return found
         return f"{found} {value.strip(chr(39))}"
 
-    return _PARAMETER.sub(option, text)
+    return _PARAMETER.sub(option, text).replace(" or None", "").replace("None, ", "")
 
 
 # --- The words that started a command, which its report repeats.

@@ -159,11 +159,11 @@ def score_decisions(
 def choose_model(
     cost: Mapping[str, float],
     labels: Mapping[str, str],
-    held_out: str,
+    what: str,
+    held_out: str = "",
     *,
     model: str | None = None,
-    follows: str = "Orders follow",
-    costs: str = "costs",
+    of_orders: bool = True,
     **known: Any,
 ) -> ModelChoice:
     """Choose the candidate of least cost, and describe its advantage.
@@ -174,33 +174,32 @@ def choose_model(
         Mean cost of each candidate.
     labels : mapping from str to str
         Name of each candidate in sentences.
+    what : {"Forecast", "Model"}
+        Word for the thing that is chosen.
     held_out : str
-        Where candidates were compared: the beginning of a clause.
+        Rows on which candidates were compared.
     model : str, optional
         The candidate to choose if chance explains why another one costs less; or "blend", which is
         chosen whatever the others cost.
-    follows, costs : str
-        Words for what follows the candidate, and for what it does less.
+    of_orders : bool
+        Whether costs are those of orders. If False, they are forecast errors.
     **known
         Further attributes of the `ModelChoice`.
     """
-    ordered = sorted(cost, key=cost.__getitem__)
-    best = model or ordered[0]
-    ordered.remove(best)
-
-    def less(other: str) -> str:
-        apart = 1.0 - cost[best] / cost[other] if cost[other] > 0 else 0.0
-        if abs(apart) <= 1e-9:
-            return f"it {costs} as much as {labels[other]}"
-        if apart < 0:
-            chance = "" if best == "blend" else ", which chance explains"
-            return f"it {costs} {-apart:.1%} more than {labels[other]}{chance}"
-        return f"it {costs} {apart:.1%} less than {labels[other]}"
-
-    others = ordered[:1]
-    if "seasonal" in ordered[1:]:
-        others.append("seasonal")
-    why = f"{follows} {labels[best]}"
+    best = model or min(cost, key=cost.__getitem__)
+    others = {name: each for name, each in cost.items() if name != best}
+    why = f"{what}: {labels[best]}."
     if others:
-        why += f": {held_out}, {', and '.join(map(less, others))}"
-    return ModelChoice(best, f"{why}.", dict(cost), **known)
+        other = "seasonal" if "seasonal" in others else min(others, key=others.__getitem__)
+        apart = cost[best] / cost[other] - 1.0 if cost[other] > 0 else 0.0
+        compared, by = "its orders cost", "orders based on"
+        low, high = "less than", "more than"
+        if not of_orders:
+            compared, by, low, high = "its errors were", "those of", "smaller than", "larger than"
+        way = f"{abs(apart):.1%} {high if apart > 0 else low}"
+        if abs(apart) <= 1e-9:
+            way = "the same as"
+        chance = ", a difference that chance explains" if apart > 1e-9 and best != "blend" else ""
+        where = f" on {held_out}" if held_out else ""
+        why += f" In a backtest{where} {compared} {way} {by} {labels[other]}{chance}."
+    return ModelChoice(best, why, dict(cost), **known)

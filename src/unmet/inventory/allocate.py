@@ -100,15 +100,15 @@ class Allocation:
             ]
         else:
             count = int(binds.sum())
-            lines = [f"{who} share {self.groups.size:,} budgets, {count:,} of which bind."]
+            lines = [f"{who} share {self.groups.size:,} budgets; {count:,} are binding."]
         if not binds.any():
-            lines.append("It does not bind: more of it is worth nothing.")
+            lines.append("The budget is not binding.")
         elif self.groups is None:
-            lines.append(f"One more unit of it would save {_say(self.shadow_price)}.")
+            lines.append(f"One more unit of budget saves {_say(self.shadow_price)}.")
         else:
             best = int(price.argmax())
             lines.append(
-                f"One more unit is worth most in group {self.groups[best]!s}, where it would save "
+                f"One more unit of budget saves most in group {self.groups[best]!s}: "
                 f"{_say(price[best])}."
             )
         extra = max(self.expected_cost - self.unconstrained_cost, 0.0)
@@ -118,8 +118,8 @@ class Allocation:
         )
         gap = float(np.sum(self.gap))
         proved = gap <= 1e-9 * max(self.expected_cost, 1e-300)
-        more = "costs less" if proved else f"saves more than another {_say(gap)}"
-        return "\n".join([*lines, f"No allocation {more}."])
+        more = "optimal" if proved else f"within {_say(gap)} of the optimum"
+        return "\n".join([*lines, f"The allocation is {more}."])
 
 
 def _say(value: Any) -> str:

@@ -113,7 +113,7 @@ class SupplyRules:
         self.lead_time = _read_lead_time(lead_time)
         self.review = _read("review", review)
         if holding is not None and shortage is None:
-            raise InvalidInput("shortage must be given where holding is, got holding alone.")
+            raise InvalidInput("shortage must be given with holding: add it.")
         self.costs_given = shortage is not None
         self.holding = _read("holding", 1.0 if holding is None else holding)
         self.shortage = _read("shortage", 9.0 if shortage is None else shortage)
@@ -271,8 +271,8 @@ def _read(name: str, value: PerSeries) -> Any:
     bad = (found != np.round(found)) | (found < least) | (found > MAX_PERIODS)
     if bad.any():
         raise InvalidInput(
-            f"{name} must be whole periods from {least} to {MAX_PERIODS}, "
-            f"got {found[bad].flat[0]:g}."
+            f"{name} must be a whole number of periods from {least} to {MAX_PERIODS}, got "
+            f"{found[bad].flat[0]:g}."
         )
     return found.astype(np.intp)
 
@@ -338,7 +338,7 @@ class StockState:
             )
         if rules.unmet == "lost" and (self.on_hand < 0).any():
             raise InvalidInput(
-                "on_hand must be 0 or more where unmet demand is lost, "
+                "on_hand must be 0 or more if unmet demand is lost, "
                 f"got {self.on_hand[self.on_hand < 0][0]:g}."
             )
 

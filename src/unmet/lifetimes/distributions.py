@@ -344,12 +344,12 @@ class ReplacementAge:
         said = f"Replace at age {float(self.age):.4g}: cost {float(self.cost):.4g}"
         saved = 1.0 - float(self.cost) / float(self.run_to_failure)
         if np.isinf(self.age):
-            said = f"Never replace before a failure: cost {float(self.cost):.4g}"
+            said = f"Replace at failure: cost {float(self.cost):.4g}"
         elif np.isfinite(saved):
-            said += f", {saved:.0%} below running to failure"
+            said += f", {saved:.0%} less than replacement at failure"
         lines = [f"{said}."]
         if self.interval is not None:
-            lines.append("Interval of the age: {:.4g} to {:.4g}.".format(*self.interval))
+            lines.append("Confidence interval of the age: {:.4g} to {:.4g}.".format(*self.interval))
         return "\n".join([*lines, *self.notes])
 
 

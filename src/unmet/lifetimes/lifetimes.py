@@ -339,8 +339,7 @@ def few_failures(count: int) -> tuple[str, ...]:
     """Warn of ages that depend on very few failures."""
     if count >= _FEW:
         return ()
-    failures = "one failure" if count == 1 else f"{count} failures"
-    return (f"With {failures} the age is hardly more than a guess: {_FEW} or more would tell.",)
+    return (f"The age is very uncertain with fewer than {_FEW} failures: there are {count}.",)
 
 
 def _found(
@@ -348,7 +347,7 @@ def _found(
 ) -> ReplacementAge:
     """Best age from lifetimes, without its interval."""
     notes: tuple[str, ...] = (
-        f"From failures: {(~suspended).sum()}, suspensions: {suspended.sum()} ({method}).",
+        f"Failures: {(~suspended).sum()}, suspensions: {suspended.sum()} (method {method}).",
         *few_failures(int((~suspended).sum())),
     )
     if method == "kaplan-meier":
@@ -361,10 +360,10 @@ def _found(
     best, largest = optimal_age(cost, distribution), float(time.max())
     age = float(best.age)
     if np.isinf(age):
-        notes += ("The fitted distribution has no age at which planned replacement pays.",)
+        notes += ("In the fitted distribution, replacement at failure is cheapest.",)
     elif age > largest:
         notes += (
-            f"The age lies beyond the largest time, {largest:g}: the distribution is extrapolated.",
+            f"The age is beyond the largest time, {largest:g}: the distribution is extrapolated.",
         )
     top = max(largest, 1.5 * age if np.isfinite(age) else 0.0)
     ages = np.linspace(0.0, top, 201)[1:]
@@ -393,8 +392,8 @@ def _kaplan_meier(
         never = float(mass @ cost.loss(np.full(time.size, 2.0 * largest), time))
     if age == largest and ends_suspended:
         notes += (
-            f"The cost still falls at the largest time, {largest:g}, and nothing is known of later "
-            "ages: the best one is at least that.",
+            f"The best age is at least the largest time, {largest:g}: the cost still falls there, "
+            "and there are no data beyond it.",
         )
     elif age == largest:
         age, value = float("inf"), never
@@ -491,8 +490,8 @@ def fit_rate(
     late = float(np.mean(best.predict(X) > time.max()))
     if late > 0.05:
         warnings.warn(
-            f"{late:.0%} of the ages lie beyond the longest time, {time.max():g}, where nothing is "
-            "known: latent_ages is the better choice for these rows.",
+            f"{late:.0%} of the ages are beyond the longest time, {time.max():g}, without data "
+            "there: use latent_ages for these rows.",
             UserWarning,
             stacklevel=2,
         )

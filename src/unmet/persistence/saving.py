@@ -37,8 +37,8 @@ _TRUSTED = (
 # of these, compiled code follows what it finds: they are trusted only by name
 _COMPILED = ("sklearn.svm.", "sklearn.cluster.", "sklearn.tree.", "sklearn.neighbors.")
 _FOREIGN = (
-    "{} is not a file that unmet.save wrote, or its end is missing; a pickle, as pickle, joblib "
-    "and torch write them, is never opened, because opening a pickle can run any code."
+    "{} must be a file that unmet.save wrote, got another or an incomplete one (a pickle is never "
+    "opened, because it can run any code)."
 )
 MAX_BYTES = 256 << 20
 """What a file may take in memory when it is loaded, if nothing else is said."""
@@ -124,9 +124,9 @@ def save(
     except _UntrustedType as error:
         named = f"trusted=[{str(error)!r}]"
         raise Unsupported(
-            f"This {kind.__name__} cannot be saved safely: it holds {error}, which is not of "
-            f"unmet: if it is yours, save(model, path, {named}) saves it and load(path, {named}) "
-            "loads it."
+            f"This {kind.__name__} cannot be saved safely, because it has the type {error}, which "
+            f"is not of unmet: if it is yours, use save(model, path, {named}) and "
+            f"load(path, {named})."
         ) from None
     except Exception as error:  # of any type: skops asks objects that it does not know
         said = " ".join(str(error).split())[:200]
@@ -347,8 +347,8 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except _UntrustedType as error:
         raise InvalidInput(
-            f"{path} was not loaded: it asks for {error}, which models of unmet do not hold; "
-            f"if you know and trust that type, load(path, trusted=[{str(error)!r}])."
+            f"{path} was not loaded, because it has the type {error}, which no model of unmet has: "
+            f"if you trust it, use load(path, trusted=[{str(error)!r}])."
         ) from None
     except UnmetError as error:
         told = str(error)
@@ -357,18 +357,18 @@ def _naming(path: Path) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise InvalidInput(
-            f"path must be a file that can be read, got {path}: {error.strerror}."
+            f"The model must be a file that can be read, got {path}: {error.strerror}."
         ) from None
     except Exception:  # of any type: also flags that say "encrypted" or "packed otherwise"
         raise InvalidInput(
-            f"{path} is damaged: its content is not what was written (the checksum differs)."
+            f"{path} must be an undamaged file, got another checksum than was written."
         ) from None
 
 
 def _content(path: Path, room: Room) -> bytes:
     """Bytes of an archive, or what the file is instead."""
     if not path.exists():
-        raise InvalidInput(f"path must be a file that exists, got {path}.")
+        raise InvalidInput(f"The model must be a file that exists, got {path}.")
     check_ordinary(path, "path")
     with path.open("rb") as stream:
         content = stream.read(room.left + 1)
@@ -409,7 +409,7 @@ def _packed(members: Mapping[str, str | bytes], how: int = ZIP_STORED) -> bytes:
 
 
 def _header(members: Mapping[str, bytes], path: Path, room: Room) -> dict[str, Any]:
-    wrong = InvalidInput(f"{path} is not a file of unmet: its header cannot be read.")
+    wrong = InvalidInput(f"{path} must be a file of unmet, got one with an unreadable header.")
     if _HEADER not in members:
         raise InvalidInput(_FOREIGN.format(path))
     room.take(_JSON * len(members[_HEADER]))
@@ -426,8 +426,8 @@ def _header(members: Mapping[str, bytes], path: Path, room: Room) -> dict[str, A
             again = about.get("command")
             how = f"run {again!r} again" if again else "fit the model and save it again"
         raise InvalidInput(
-            f"{path} was written by unmet {written} in format {number}, and this version, "
-            f"{version('unmet')}, reads format {FORMAT}: {how}."
+            f"{path} must have format {FORMAT} of unmet {version('unmet')}, got format {number} of "
+            f"unmet {written}: {how}."
         )
     if fields.keys() != _FIELDS:
         raise wrong

@@ -38,7 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Note
 
 _CLASSES: Mapping[str, str] = {
     "arrays": "Band SignedBand Limits",
@@ -105,7 +105,7 @@ def label_of(value: Any) -> str | None:
 def class_of(label: Any) -> Any:
     """Class of a label; its module is imported now, and no other."""
     if label not in _MODULES:
-        raise InvalidInput(f"it asks for {str(label)!r:.60}, which models of unmet do not hold.")
+        raise InvalidInput(f"it has the type {str(label)!r:.60}, which no model of unmet has.")
     return getattr(import_module(_MODULES[label]), label)
 
 
@@ -144,7 +144,7 @@ class Writer:
     def write(self, value: Any) -> Any:
         """State of anything, in JSON."""
         kind = type(value)
-        if value is None or kind in (bool, int, float, str):
+        if value is None or kind in (bool, int, float, str, Note):
             return value
         if kind is list:
             return [self.write(each) for each in value]

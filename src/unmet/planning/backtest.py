@@ -36,9 +36,9 @@ Progress = Callable[[int, int, str], None]
 Room = tuple[Any, Any, Any, Any]  # step, lower, upper, minimum: what can be carried out
 
 METHODS = {
-    "eas": "a forecast of sales as the order",
-    "ieo": "sales taken for demand",
-    "published": "the published method",
+    "eas": "sales forecast",
+    "ieo": "sales taken as demand",
+    "published": "published method",
     "linear": LABELS["linear"],
     "distribution": LABELS["distribution"],
     "plan": "this plan",
@@ -46,21 +46,21 @@ METHODS = {
 """Short names of the methods compared, and what readers are shown where orders are decided."""
 _OTHERS = {
     "pricing": {
-        "eas": "a forecast of offers as the price",
-        "ieo": "offers taken for what buyers would pay",
+        "eas": "offer forecast",
+        "ieo": "offers taken as reservation prices",
     },
     "replacement": {
-        "eas": "a forecast of times as the age",
-        "ieo": "times in service taken for lifetimes",
+        "eas": "forecast of times in service",
+        "ieo": "times in service taken as lifetimes",
     },
 }
 _BASELINES = ("eas", "ieo", "published")
 _TRIALS = 25  # of the published search, which ends in the corner of its box anyway
 _SEEN = (
-    "The truth is known of some rows only: these are weighted for those that sold out. "
-    "What lies above all decisions costs every method the same and is left out."
+    "Costs are those of rows that did not sell out, weighted for those that did. Demand above all "
+    "orders costs every method the same and was left out."
 )
-_UNTOLD = "Flags and stock say of too few rows whether they sold out, or that all did"
+_UNTOLD = "Too few rows have flags or stock, or all of them sold out"
 
 
 def method_labels(problem: str) -> dict[str, str]:
@@ -112,24 +112,25 @@ def compare(
     """
     plan.check()
     if plan.problem == "replacement" and not (plan.features or plan.calendar):
-        raise InvalidInput("A comparison of ages needs features, got none.")
+        raise InvalidInput("compare needs features for replacement ages: name some (features=).")
     rows = plan.rows(as_polars(table))
     require_columns(rows.table, [truth], "truth")
     if truth in plan.features:
-        raise InvalidInput(f"features must not be what is to be explained, got {truth!r}.")
+        raise InvalidInput(f"features must not include the truth, got {truth!r}: leave it out.")
     room, n_rows = _room(plan, step, lower, upper, minimum), rows.observed.size
     notes: list[str] = []
     dates = None if plan.date is None else read_dates(rows.table, plan.date).to_numpy()
     if dates is None:
         if horizon is not None:
-            raise InvalidInput("horizon needs a column of dates, got none.")
+            raise InvalidInput("horizon needs a column of dates: name it (date=).")
         notes.append(
-            "There is no date column: rows were held out at random, the future may have helped."
+            "Rows were held out at random, because there is no column of dates (date=): methods "
+            "may have been fitted to later rows."
         )
     blocks = hold_out(dates, n_rows, n_splits, horizon, plan.random_state)
     flags = known_flags(plan, rows) if truth is None else None
     if flags is None and truth is None and (rows.flag is not None or rows.stock is not None):
-        notes.append(f"{_UNTOLD}: decisions are not evaluated on rows that show their truth.")
+        notes.append(f"{_UNTOLD}, so decisions were not evaluated on uncensored rows.")
     names = method_labels(plan.problem)
     methods, left_out = _methods(plan)
     notes += left_out
@@ -155,7 +156,7 @@ def compare(
         except MissingPackage as error:
             if method == "plan":
                 raise
-            notes.append(f"Left out: {names[method]}, because {error}")
+            notes.append(f"The comparison does not include the {names[method]}: {error}")
             del decided[method]
     held = np.concatenate([held_out for _, held_out in blocks])
     # candidates before the plan that chooses from them, if it did so for every block
@@ -222,14 +223,14 @@ def evaluate(
     told = {key: name for key, name in (columns or own).items() if name is not None}
     if plan.problem != "newsvendor" or not told:
         raise InvalidInput(
-            "truth must name a column, or for orders columns['censored'] or columns['stock'] must "
-            "say which rows sold out, got neither."
+            "Evaluation needs the column of the truth (truth=), or for orders a column of flags or "
+            "stock (columns['censored'], columns['stock']): add one."
         )
     costs = {key: plan.column(key) for key in ("underage", "overage")}
     read = clone(plan).set_params(columns={**costs, **told}).rows(table)
     flags = known_flags(plan, read)
     if flags is None:
-        raise InvalidInput(f"{_UNTOLD}, so orders cannot be evaluated: truth must name a column.")
+        raise InvalidInput(f"{_UNTOLD}, so orders cannot be evaluated: name the truth (truth=).")
     found = plan.decide(read.table, *room)
     cost = plan.cost.with_rows(**given_costs(read))
     evaluated, reach = _evaluate(plan, cost, _both(found), values=read.observed, flags=flags)
@@ -290,19 +291,20 @@ def _methods(plan: DecisionPlan) -> tuple[list[str], list[str]]:
     """Which methods make sense beside the plan, and why the others do not."""
     names = method_labels(plan.problem)
     if plan.problem == "replacement":
-        distribution = "ages of replacement come from a distribution of lifetimes"
+        distribution = "replacement ages need a distribution"
         why = {"eas": distribution, "published": distribution}
     elif isinstance(plan.cost, Revenue):
-        distribution = "prices of most revenue come from a distribution of what buyers would pay"
+        distribution = "prices of maximum revenue need a distribution"
         why = {"ieo": distribution, "published": distribution}
     else:
-        alike = "it would learn one model for all groups"
+        alike = "it has one model for all groups"
         why = {"eas": alike, "published": alike} if plan.by else {}
         if plan.rule is None:
-            itself = f"this plan is it: {names['ieo']}"
-            why |= {"ieo": itself, "published": "this plan has no band"}
+            why |= {"ieo": "it is this plan", "published": "this plan has no band"}
     methods = [name for name in _BASELINES if name not in why]
-    notes = [f"Left out: {names[name]}, because {why[name]}." for name in _BASELINES if name in why]
+    notes = [
+        f"Not compared: {names[name]}, because {why[name]}." for name in _BASELINES if name in why
+    ]
     return [*methods, "plan"], notes
 
 
@@ -355,17 +357,16 @@ def _estimate(
     """Values of the distribution of the truth that the plan estimates, else the observations."""
     if not plan.latent or plan.by:
         note = (
-            "Evaluated on observations, which favours decisions that are too low: a truth, flags "
-            "or stock would tell more."
+            "Costs are those of observations, which favors decisions that are too low: add a "
+            "column of the truth, flags or stock."
         )
         return observed, "observation", [note]
     fitted: DecisionPlan = clone(plan).fit(table)
     assert fitted.diagnosis_ is not None
-    sure = {"yes": "", "no": " These data cannot tell whether it is."}
+    sure = {"yes": "", "no": " The data do not identify it."}
     note = (
-        "Nobody knows the truth: costs are based on what the plan estimates it to have been, and "
-        "are right only as far as that is right."
-    ) + sure.get(str(fitted.diagnosis_.identified), " These data hardly tell whether it is.")
+        "Costs are those of estimated demand, so they are only as good as that estimate."
+    ) + sure.get(str(fitted.diagnosis_.identified), " The data identify it weakly.")
     quantile = fitted.estimator_.rule_.quantile_function(fitted.encode(table))
     return equally_likely(quantile, 41), "estimate", [note]
 
@@ -392,9 +393,8 @@ def _evaluate(
         notes.append(_SEEN)
         if found.reached < 0.9:
             notes.append(
-                f"Of {1.0 - found.reached:.0%} of the rows some decision lies above nearly all "
-                "past orders: what happens beyond those is not evaluated, so methods may differ by "
-                "more."
+                f"In {1.0 - found.reached:.0%} of the rows some decision exceeds nearly all past "
+                "orders. Costs beyond past orders are unknown, so methods may differ by more."
             )
 
     def mean(method: str, part: slice) -> float:

@@ -52,32 +52,25 @@ BLEND = ("smoothing", "linear", "boosted")
 """Members of the mean that decides by default; without LightGBM, "distribution" takes the place of
 "boosted"."""
 LABELS = {
-    "seasonal": "the same weekdays before",
-    "smoothing": "exponential smoothing of each series",
-    "linear": "a linear model with effects in percent, common to all series",
-    "distribution": "a distribution for each series, shrunk to the pooled estimate",
-    "neural": "a small neural network on history",
-    "boosted": "boosted trees on history",
-    "blend": "the mean of smoothing, a linear model and boosted trees",
+    "seasonal": "the mean of past same weekdays",
+    "smoothing": "exponential smoothing",
+    "linear": "a linear model",
+    "distribution": "a distribution of each series, shrunk to the pooled estimate",
+    "neural": "a small neural network",
+    "boosted": "boosted trees",
+    "blend": "the average of exponential smoothing, a linear model and boosted trees",
 }
 """What readers are told of each candidate."""
-_SEASONAL = {"week": "the weeks before", "day": LABELS["seasonal"]}
-_SHORT = {
-    "smoothing": "smoothing",
-    "linear": "a linear model",
-    "distribution": "a distribution",
-    "neural": "a neural network",
-    "boosted": "boosted trees",
-}
 
 
 def labels_of(unit: str, members: Sequence[str] = ()) -> dict[str, str]:
     """Say what readers are told of each candidate, where rows are days, weeks or months."""
-    seasonal = _SEASONAL.get(unit, f"the same {unit}s before")
-    labels = {**LABELS, "seasonal": seasonal}
+    labels = dict(LABELS)
+    if unit != "day":
+        labels["seasonal"] = f"the mean of past {unit}s"
     if len(members) > 1:
-        *most, last = [{**_SHORT, "seasonal": seasonal}[name] for name in members]
-        labels["blend"] = f"the mean of {', '.join(most)} and {last}"
+        *most, last = [labels[name] for name in members]
+        labels["blend"] = f"the average of {', '.join(most)} and {last}"
     return labels
 
 
@@ -618,8 +611,9 @@ class DemandForecast:
             named = self.names[0] if len(self.names) == 1 else "seasonal"
             if self.training_.n_rows < MIN_ROWS:
                 named = "seasonal"
-            why = f"{labels_of(panel.unit)[named]}: the past is too short to compare."
-            self.choice_ = ModelChoice(named, f"Expected demand follows {why}")
+            label = labels_of(panel.unit)[named]
+            why = f"Forecast: {label}. The history is too short for a backtest."
+            self.choice_ = ModelChoice(named, why)
             self.distribution_ = self.training_.spread()
             self.members_: tuple[PanelModel, ...] = (self._member(named).fit(self.training_),)
             if named == "seasonal":
@@ -654,17 +648,16 @@ class DemandForecast:
         self.choice_ = choose_model(
             scores,
             labels_of(panel.unit, members),
-            f"on {panel.unit}s that it had not seen",
+            "Forecast",
             model=decides,
-            follows="Expected demand follows" if cost is None else "Orders follow",
-            costs="misses" if cost is None else "costs",
+            of_orders=cost is not None,
             members=tuple(members) if len(members) > 1 else (),
             n_rows=int(known.sum()),
             n_days=panel.n_days - int(self._origins(panel)[0]),
             censoring_adjusted=self.training_.imputed,
             left_out=tuple(left_out),
         )
-        self._tell("learning from all of the past")
+        self._tell("fitting to the whole history")
         self.members_ = tuple(self._member(name).fit(self.training_) for name in members)
         return self
 
@@ -701,20 +694,19 @@ class DemandForecast:
         found: dict[str, Array] = {}
         left_out: list[str] = []
         for name in wanted:
-            label = LABELS[name].capitalize()
+            absent = f"The forecast does not include {LABELS[name]}:"
             if name == "distribution" and panel.n_series > MAX_DISTRIBUTIONS:
                 left_out.append(
-                    f"{label} took no part: {panel.n_series:,} series are more than "
-                    f"{MAX_DISTRIBUTIONS:,}."
+                    f"{absent} {panel.n_series:,} series are more than {MAX_DISTRIBUTIONS:,}."
                 )
                 continue
-            self._tell(f"comparing {LABELS[name]}")
+            self._tell(f"backtesting {LABELS[name]}")
             try:
                 model = self._member(name).fit(before)
             except MissingPackage as error:
                 if not self.default:
                     raise
-                left_out.append(f"{label} took no part: {error}")
+                left_out.append(f"{absent} {error}")
                 wanted.append("distribution")
                 continue
             found[name] = model.expected(history, *where, rows).reshape(shape)
@@ -914,7 +906,10 @@ def _without_worst(members: list[str], found: dict[str, Array], truth: Array) ->
     if not worst:
         return []
     members.remove(worst)
-    return [f"{LABELS[worst].capitalize()} took no part: the others miss less without it."]
+    return [
+        f"The forecast does not include {LABELS[worst]}: without it, errors were smaller in the "
+        "backtest."
+    ]
 
 
 # --- What moves the usual sales of a day: contributions of groups of features, in units.
@@ -979,8 +974,8 @@ def drivers(
         return found
     if model.name not in ("linear", "boosted"):
         raise Unsupported(
-            "drivers can be told of smoothing, the same weekdays, the linear model and trees; "
-            f"these orders follow {LABELS[model.name]}, of which there is nothing to take apart."
+            "drivers must be False unless model is 'seasonal', 'smoothing', 'linear' or 'boosted', "
+            f"got drivers=True and model {model.name!r}."
         )
     features, level = history.rows(series, day, gap)
     names, parts = _of_features(model, history, features)

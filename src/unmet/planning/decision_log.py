@@ -54,19 +54,19 @@ class Overrides:
 
     def __str__(self) -> str:
         if not self.known:
-            return f"Changed orders: {self.count:,}; what that was worth is not known yet."
-        what = "cost" if self.cost >= 0 else "saved"
+            return f"Changed orders: {self.count:,}. Their effect on cost is not known yet."
+        what = "more" if self.cost >= 0 else "less"
         return (
-            f"Changed orders: {self.count:,}, of which {self.known:,} are over; changing them has "
-            f"{what} {abs(self.cost):,.4g} against what was suggested."
+            f"Changed orders: {self.count:,}. The {self.known:,} with known sales cost "
+            f"{abs(self.cost):,.4g} {what} than the suggested orders."
         )
 
 
 def unevaluated(level: float) -> str:
     """Say what changed orders are evaluated by where no costs were given."""
     return (
-        f"No costs were given: of changed orders, a unit too little counts {level:.4g} and one too "
-        f"much {1 - level:.4g}."
+        f"No costs were given, so changed orders were evaluated with underage {level:.4g} and "
+        f"overage {1 - level:.4g}."
     )
 
 
@@ -298,14 +298,13 @@ class DecisionLog:
             if foreign or n_above > 0.05 * count or not reached.any():
                 return panel.hidden, []
         told = np.where(known & ~above, (sales >= stock).astype(np.float64), np.nan)
-        what = "log" if self.certain else "file of orders that is written anew"
-        notes = [f"The {what} says of {count:,} days what was there to sell."]
+        what = "log" if self.certain else "previous file of orders"
+        notes = [f"Stock of {count:,} days was read from the {what}."]
         if not self.certain:
-            notes[0] += " It remembers the last orders only; a log keeps all (log=)."
+            notes[0] += " It has the last orders only; a log keeps all of them (log=)."
         if n_above:
             notes.append(
-                f"On {n_above:,} of these days more was sold than it says was there; whether they "
-                "sold out is not known."
+                f"Sales exceed that stock on {n_above:,} of these days: they count as unknown."
             )
         if panel.hidden is not None:
             told = np.where(np.isnan(panel.hidden), told, panel.hidden)

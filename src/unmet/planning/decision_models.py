@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from unmet.planning.decision_plan import DecisionPlan
 
 LABELS = {
-    "seasonal": "series and weekday alone",
+    "seasonal": "the means of series and weekday",
     "linear": "a linear model",
     "distribution": "the estimated distribution of demand",
     "neural": "a neural network",
     "boosted": "boosted trees",
-    "blend": "the mean of the linear model and the trees",
+    "blend": "the average of a linear model and boosted trees",
 }
 """Candidates, and what readers are told of each."""
 AUTO = ("linear", "distribution")
@@ -254,7 +254,8 @@ class RuleEstimator(BaseEstimator):
     def _fit_one_age(self, times: Array, flags: Array | None, entry: Array | None) -> None:
         if flags is not None and np.isnan(flags).any():
             raise InvalidInput(
-                "Without features every row must say whether the part failed, got rows that do not."
+                "columns['failed'] must have a value in every row if there are no features, got "
+                "empty cells: fill them in, or add features."
             )
         suspended = None if flags is None else flags == 1.0
         assert isinstance(self.cost, AgeReplacement)
@@ -279,7 +280,9 @@ class RuleEstimator(BaseEstimator):
             value = latent_ages(self.rule_, features, self.cost_)
         step, lower, upper, minimum = room
         if minimum is not None:
-            raise InvalidInput(f"minimum is for orders, not for prices or ages, got {minimum}.")
+            raise InvalidInput(
+                f"minimum must not be given for prices and ages, got {minimum}: leave it out."
+            )
         bounds = read_room(step, lower, upper, value.size)
         if bounds.step is not None:
             with np.errstate(invalid="ignore"):
@@ -301,8 +304,8 @@ def _offers(rows: TableRows) -> Limits | None:
     if np.isnan(rows.flag).any():
         row = int(np.isnan(rows.flag).argmax())
         raise InvalidInput(
-            "columns['accepted'] must say of every offer whether it was accepted, "
-            f"got nothing in row {row}."
+            "columns['accepted'] must say whether each offer was accepted, got an empty cell in "
+            f"row {row + 2}."
         )
     return Limits.offers(rows.observed, rows.flag == 1.0)
 
@@ -345,9 +348,8 @@ def choose(plan: DecisionPlan, features: Any, rows: TableRows) -> ModelChoice | 
         return None
     return ModelChoice(
         "distribution",
-        f"Orders follow {LABELS['distribution']}, one for all groups of {', '.join(plan.by)}: it "
-        "is known which rows sold out, so they share slopes, spread and shape as far as they are "
-        "alike.",
+        f"Model: {LABELS['distribution']}. Groups of {', '.join(plan.by)} share its parameters as "
+        "far as they are alike.",
     )
 
 
@@ -370,14 +372,14 @@ class HeldOut:
             plain = "linear" if "linear" in names else names[0]
             self._instead: ModelChoice | None = ModelChoice(
                 plain,
-                f"Orders follow {LABELS[plain]}: neither flags nor stock say which rows sold out, "
-                "and sales alone would choose the model that orders least.",
+                f"Model: {LABELS[plain]}. Models were not compared, because no flags or stock say "
+                "which rows sold out.",
             )
             return
         simplest = "distribution" if "distribution" in names else names[0]
         self._instead = ModelChoice(
             simplest,
-            f"Orders follow {LABELS[simplest]}: there are too few rows to compare it with others.",
+            f"Model: {LABELS[simplest]}. There are too few rows to compare it with others.",
         )
         n_rows, n_splits, horizon = rows.observed.size, 4, None
         if rows.time is not None:
@@ -421,7 +423,7 @@ class HeldOut:
                 estimator.fit(learned, past)
                 decided[name] = estimator.decide(asked, None, 0, None, None)
             except MissingPackage as absent:
-                left_out.append(f"{LABELS[name].capitalize()} took no part: {absent}")
+                left_out.append(f"The backtest does not include {LABELS[name]}: {absent}")
         evaluated = cost.with_rows(**given_costs(coming))
         known = Rows.of(
             evaluated,
@@ -436,7 +438,8 @@ class HeldOut:
         return choose_model(
             found.cost,
             LABELS,
-            f"on {where}, which it had not seen",
+            "Model",
+            where,
             model=found.cheapest("distribution"),
             n_rows=found.n_known,
             censoring_adjusted=bool((self.flags == 1.0).any()),

@@ -17,7 +17,7 @@ from unmet.arrays import Array, Band, slices
 from unmet.censoring import BandRule, Diagnosis, LatentBand
 from unmet.costs import AgeReplacement, Cost, CustomPricing, Revenue
 from unmet.costs.base import A_COST
-from unmet.errors import InvalidInput, Unsupported
+from unmet.errors import InvalidInput, Note, Unsupported
 from unmet.estimators.base import DecisionModel
 from unmet.estimators.explaining import DecisionExplainer
 from unmet.evaluation.backtest import ModelChoice
@@ -58,11 +58,11 @@ COLUMNS = (
 
 OUTSIDE = {
     "newsvendor": ("orders", "above the largest sales", ""),
-    "pricing": ("prices", "above every price asked", "below every price asked"),
+    "pricing": ("prices", "above all offered prices", "below all offered prices"),
     "replacement": ("ages", "beyond the longest time in service", ""),
 }
 """Decisions of each problem, and what is said of those beyond the largest and smallest seen."""
-STRANGE = "features outside of those learned from"
+STRANGE = "features outside of the training data"
 
 _BLOCK = 250_000  # rows decided on at a time: bounded memory
 _SHOWN = 5  # groups that a sentence names
@@ -300,21 +300,20 @@ class DecisionPlan(BaseEstimator):
             OneOf("auto")("band", self.band)
         names = candidates(self.model)
         if "seasonal" in names and self.date is None:
-            raise InvalidInput("model 'seasonal' needs a column of dates, got none.")
+            raise InvalidInput("model 'seasonal' needs a column of dates: name it (date=).")
         if "distribution" in names and self.model != "auto" and not self.latent:
-            raise InvalidInput(f"model 'distribution' needs a LatentBand, got band {self.rule!r}.")
+            raise InvalidInput(f"model 'distribution' needs band 'latent', got {self.rule!r}.")
         if self.from_distribution and not self.latent:
             raise InvalidInput(
-                "Prices of most revenue and ages of replacement need a LatentBand, got band "
+                "Prices of maximum revenue and replacement ages need band 'latent', got "
                 f"{self.rule!r}."
             )
         known_model = isinstance(self.model, str) and self.model in DISTRIBUTIONS
         if self.from_distribution and (not known_model or self.by):
             known = ", ".join(repr(each) for each in DISTRIBUTIONS)
             raise InvalidInput(
-                "Prices of most revenue and ages of replacement follow the estimated distribution, "
-                f"so model must be one of {known} and by empty, got {self.model!r} and "
-                f"{list(self.by)}."
+                f"model must be one of {known}, without by, for prices of maximum revenue and "
+                f"replacement ages, got {self.model!r} and {list(self.by)}."
             )
         self._check_columns()
 
@@ -328,26 +327,29 @@ class DecisionPlan(BaseEstimator):
                 continue
             if key not in allowed:
                 raise InvalidInput(
-                    f"columns[{key!r}] is not for problem {self.problem!r}, which takes "
-                    f"{' and '.join(f'columns[{each!r}]' for each in allowed)}."
+                    f"columns[{key!r}] must not be given with problem {self.problem!r}, which "
+                    f"takes {' and '.join(f'columns[{each!r}]' for each in allowed)}."
                 )
             # orders can be evaluated by them, whatever the band learns from
             if not hasattr(self.rule, "fit") and self.problem != "newsvendor":
-                raise InvalidInput(f"columns[{key!r}] is only used by a band rule, got none.")
+                raise InvalidInput(
+                    f"columns[{key!r}] needs band 'latent' or 'searched', got {self.rule!r}."
+                )
         if given.get("entry") and self.model == "boosted":
             raise Unsupported(
-                "columns['entry'] and model 'boosted' do not fit together, because trees cannot "
-                "learn from parts that were in service before: use 'linear'."
+                "model must not be 'boosted' with columns['entry'], because trees cannot use entry "
+                "ages: use model='linear'."
             )
         if given.get("censored") and given.get("failed"):
             raise InvalidInput(
-                "columns['censored'] and columns['failed'] must not both be given, got both."
+                "columns['censored'] must not be given with columns['failed']: leave one out."
             )
         for name, listed in (("features", self.features), ("by", self.by), ("series", self.series)):
             for each in (self.observed, self.flag):
                 if each is not None and each in listed:
                     raise InvalidInput(
-                        f"{name} must not be what is to be explained, got {each!r} among them."
+                        f"{name} must not include the observation or its flags, got {each!r}: "
+                        "leave it out."
                     )
 
     # --- Learning.
@@ -391,21 +393,20 @@ class DecisionPlan(BaseEstimator):
         told = rows.flag is not None or rows.stock is not None
         if told and not hasattr(self.rule, "fit"):
             remarks.append(
-                "Flags and stock only evaluate decisions here: without a band rule nothing is "
-                "learned from them."
+                "Flags and stock were used for evaluation only, because the band is fixed."
             )
         self.notes_ = (*rows.notes, *remarks, *getattr(self.estimator_, "notes_", ()))
         self.n_rows_ = rows.observed.size
         self.reach_ = self.reach(rows)
         some = np.unique(np.linspace(0, self.n_rows_ - 1, 2000).astype(np.intp))
         decided = self.decide(rows.table[some], 1 if self.problem == "newsvendor" else None)
-        self.notes_ += self._count_outside(decided.outside_data, "learned from")
+        self.notes_ += self._count_outside(decided.outside_data, " of training rows")
         ages = decided.decision[np.isfinite(decided.decision)]
         if self.from_distribution and self.encoder_ is not None and ages.size:
             low, high = np.quantile(ages, [0.05, 0.95])
             self.estimator_.found_["text"] = (
-                f"{OUTSIDE[self.problem][0].capitalize()} average {ages.mean():,.4g} for the rows "
-                f"learned from, 90% of them from {low:,.4g} to {high:,.4g}."
+                f"{OUTSIDE[self.problem][0].capitalize()} of the training rows are {low:,.4g} to "
+                f"{high:,.4g} (90% of them), {ages.mean():,.4g} on average."
             )
         self.comparison_: Comparison | None = None
         self.history_ = keep_history(self, rows, features)
@@ -414,7 +415,7 @@ class DecisionPlan(BaseEstimator):
             model = getattr(self.estimator_, "model_", None)
             if self.problem != "newsvendor" or not isinstance(model, DecisionModel) or self.by:
                 raise Unsupported(
-                    "Only orders of one model for all rows are taken apart, got "
+                    "explain needs problem 'newsvendor' and one model for all rows, got "
                     + (f"by={list(self.by)}." if self.by else f"problem {self.problem!r}.")
                 )
             self.explainer_ = DecisionExplainer(model).fit(
@@ -465,7 +466,9 @@ class DecisionPlan(BaseEstimator):
         if not features and not calendar:
             if self.problem == "replacement":
                 return None
-            raise InvalidInput("features must name at least one column, got none.")
+            raise InvalidInput(
+                "features must have at least one column, got none: name one (features=)."
+            )
         encoder = TableEncoder(list(features), list(categories), self.date, list(calendar))
         fitted: TableEncoder = encoder.fit(table)
         return fitted
@@ -548,9 +551,9 @@ class DecisionPlan(BaseEstimator):
             found = [np.maximum(each, 0.0) for each in found]
         never = int(np.isinf(found[0]).sum())
         if never:
-            remarks += [f"For {never:,} rows no planned replacement pays: replace at failure."]
+            remarks += [f"Replace at failure in {never:,} rows: planned replacement costs more."]
         outside = self._outside(found[0], rows)
-        remarks += self._count_outside(outside, "decided on")
+        remarks += self._count_outside(outside)
         ignoring = found[1] if len(found) > 1 else None
         return Decisions(found[0], ignoring, tuple(remarks), outside)
 
@@ -568,15 +571,19 @@ class DecisionPlan(BaseEstimator):
         both = np.where(said == "", STRANGE, np.char.add(said, f"; {STRANGE}"))
         return np.asarray(np.where(strange, both, said))
 
-    def _count_outside(self, outside: NDArray[np.str_], which: str) -> tuple[str, ...]:
+    def _count_outside(self, outside: NDArray[np.str_], which: str = "") -> tuple[str, ...]:
         """Count decisions outside of what was observed, a sentence for each reason."""
         what, *reasons = OUTSIDE[self.problem]
         low, high = self.reach_[self.observed]
         ends = {reasons[0]: f" ({high:,.4g})", reasons[1]: f" ({low:,.4g})", STRANGE: ""}
         counts = {each: int((np.char.find(outside, each) >= 0).sum()) for each in ends if each}
         return tuple(
-            f"{reason.capitalize()}{ends[reason]}: {count:,} of {outside.size:,} {what} of rows "
-            f"{which}. No row shows whether that is right (column outside_data)."
+            Note(
+                f"{count:,} of {outside.size:,} {what}{which} "
+                f"{'have' if reason == STRANGE else 'are'} {reason}{ends[reason]}: check them "
+                "(column outside_data).",
+                count / outside.size,
+            )
             for reason, count in counts.items()
             if count
         )
@@ -622,9 +629,7 @@ class DecisionPlan(BaseEstimator):
         """
         check_is_fitted(self, "estimator_")
         if self.explainer_ is None:
-            raise InvalidInput(
-                "This plan has not kept what takes orders apart: fit it with explain=True."
-            )
+            raise InvalidInput("explain needs a plan fitted with explain=True: fit it again.")
         found = []
         for features, room in self._blocks(_some_rows(table), (step, lower, upper, minimum)):
             parts = self.explainer_.explain(
@@ -658,8 +663,10 @@ class DecisionPlan(BaseEstimator):
         shown = "; ".join(", ".join(row) for row in strange.head(_SHOWN).iter_rows())
         more = f" and {strange.height - _SHOWN:,} more" if strange.height > _SHOWN else ""
         return [
-            f"Groups of {', '.join(by)} never seen in training are decided by the model of "
-            f"all: {shown}{more}."
+            Note(
+                f"New groups of {', '.join(by)} were decided by the model of all groups: "
+                f"{shown}{more}."
+            )
         ]
 
 

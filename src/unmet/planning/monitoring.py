@@ -227,8 +227,8 @@ class _MonitoredDays:
         lacking = [name for name in asked if name and name not in table.columns]
         if lacking:
             raise InvalidInput(
-                f"table must have the columns that the plan was made from, got no {lacking[0]!r} "
-                f"but {', '.join(table.columns[:20])}."
+                f"table must have the columns of the plan, got no {lacking[0]!r} but "
+                f"{', '.join(table.columns[:20])}."
             )
         end = panel.date(np.array([panel.n_days - 1]))[0].astype(object)
         dates = read_dates(table, schema.date)
@@ -251,8 +251,7 @@ class _MonitoredDays:
         places = panel.place(found)
         if panel.period == "week" and (panel.date(places) != found).any():
             raise InvalidInput(
-                "table must have dates that are whole weeks after those of the plan, got "
-                f"{found[0]}."
+                f"table must have weeks that start on the weekday of the plan, got {found[0]}."
             )
         self._columns = places - panel.n_days
         self.n_days = int(self._columns[-1]) + 1
@@ -266,7 +265,7 @@ class _MonitoredDays:
         self.seen = ~np.isnan(self.observed)
         if not self.seen.any():
             raise InvalidInput(
-                "table must have new rows of series that the plan knows, got none of them."
+                "table must have new rows of series in the plan, got only other series."
             )
 
     def _on_grid(self, values: Array) -> Array:
@@ -284,15 +283,15 @@ class _MonitoredDays:
         hidden, followed = self.fresh.hidden, None
         if log is not None and self.plan.supply is not None:
             self.notes.append(
-                "The log is not used: stock lasts, so that a delivery is not all that was there."
+                "The log was not used, because deliveries are not all of the stock that is kept."
             )
         elif log is not None:
             if not isinstance(log, DecisionLog):
                 if not Path(log).exists():
-                    raise InvalidInput(f"log must be a Parquet file, but there is no {log}.")
+                    raise InvalidInput(f"log must be a file that exists, got {log}.")
                 log = DecisionLog.read(Path(log), self.schema.series)
             hidden, said = log.flags(self.fresh)
-            self.notes += said or ["The log says nothing of the new days."]
+            self.notes += said or ["The log has no entries for the new days."]
             followed = log.followed(self.fresh).astype(np.float64) if said else None
         self.hidden = np.full(self.observed.shape, np.nan)
         if hidden is not None:
@@ -305,8 +304,8 @@ class _MonitoredDays:
             others = known - int(self.counted.sum())
             if others:
                 self.notes.append(
-                    f"On {others:,} of {known:,} days what was there is not what had been "
-                    "suggested: look at deliveries and at changed orders."
+                    f"On {others:,} of {known:,} days the stock differs from the suggested order: "
+                    "check deliveries and changed orders."
                 )
 
     def _expect(self) -> None:
@@ -382,7 +381,7 @@ class _MonitoredDays:
         """Names of series of the plan."""
         keys = self.panel.keys
         if not self.schema.series or keys is None:
-            return ["the only one"] * series.size
+            return ["the series"] * series.size
         return [" ".join(map(str, row)) for row in keys.select(self.schema.series)[series].rows()]
 
     def moved(
@@ -419,12 +418,12 @@ class _MonitoredDays:
 
 def _sell_outs(days: _MonitoredDays, level: float) -> Check:
     """Share of series that sold out, day by day, where that speaks of the plan."""
-    what, planned = "days that sold out", 1.0 - float(days.plan.cost_.level)
+    what, planned = "stock-outs", 1.0 - float(days.plan.cost_.level)
     if not days.counted.any():
         why = (
-            "On none of the new days is it known that the plan was followed."
+            "No new day has a log entry that shows that the order was followed."
             if days.by_log
-            else "Nothing tells which days sold out: keep the log, or a column of flags or stock."
+            else "Not tested: add a log, or a column of flags or stock (log=)."
         )
         return Check("sell_outs", what, f"{planned:.0%}", "-", UNKNOWN, why)
     slack = min(ALLOWED, planned / 2.0, (1.0 - planned) / 2.0)
@@ -448,10 +447,10 @@ def _sell_outs(days: _MonitoredDays, level: float) -> Check:
     more = rate_evidence(share, most, trials, above=True, period=days.cycle)
     less = rate_evidence(share, least, trials, above=False, period=days.cycle)
     verdict, upward, first_day, details = days.verdict(level, more, less)
-    advice = "Orders sell out about as often as they should."
+    advice = "Stock-outs are as frequent as planned."
     if verdict != AS_PLANNED:
-        way, why = ("more", "grown") if upward else ("less", "fallen")
-        advice = f"Orders run out {way} often than planned: demand has {why}, or it varies {way}."
+        way, why = ("more", "higher") if upward else ("less", "lower")
+        advice = f"Stock-outs are {way} frequent than planned: demand or its variance is {why}."
     total = int(count.sum())
     rate, lowest, highest = (float(count @ np.nan_to_num(x) / total) for x in (share, low, high))
     details |= {"planned_rate": [lowest, highest], "seen_rate": rate, "days": total}
@@ -461,12 +460,12 @@ def _sell_outs(days: _MonitoredDays, level: float) -> Check:
     return Check("sell_outs", what, expected, seen, verdict, advice, first_day, details)
 
 
-_TOO_FEW = "The plan has too few days to compare with."
+_TOO_FEW = "Not tested: the plan has too few days."
 
 
 def _all_together(days: _MonitoredDays, level: float) -> Check:
     """Sales of all series that both the plan and the new rows know."""
-    what = "sales of all together"
+    what = "total sales"
 
     def share(values: Array, expected: Array) -> Array:
         there = days.told[:, None] & ~np.isnan(values) & ~np.isnan(expected)
@@ -485,10 +484,10 @@ def _all_together(days: _MonitoredDays, level: float) -> Check:
     details |= {"expected_units": expected, "seen_units": seen}
     change = seen / expected - 1.0 if expected > 0 else 0.0
     units = f"{expected:,.0f} units", f"{seen:,.0f} ({change:+.0%})"
-    advice = "Sales are about where the plan saw them."
+    advice = "Total sales are as expected."
     if verdict != AS_PLANNED:
         way = "above" if upward else "below"
-        advice = f"Sales lie {way} what the plan expected of the same weekdays."
+        advice = f"Total sales are {way} the forecast of the plan."
     return Check("level", what, *units, verdict, advice, first_day, details)
 
 
@@ -512,14 +511,14 @@ def _one_by_one(days: _MonitoredDays, level: float) -> Check:
     ranked = np.flatnonzero(listed)[np.argsort(-evidence[listed, place], kind="stable")]
     names = days.names(np.flatnonzero(tested)[ranked])
     n_up = int((risen > fallen)[ranked, place].sum())
-    advice = "No series has moved further than chance moves some."
+    advice = "No series has changed significantly."
     seen = f"{ranked.size:,} of {int(tested.sum()):,}"
     if names:
-        advice = f"Moved: {_listed(names)}."
+        advice = f"Changed: {_listed(names)}."
         seen += f" ({n_up:,} up, {ranked.size - n_up:,} down)"
     first_day = days.dates[sure[0]].astype(object) if sure else None
     details = {"moved": names, "up": n_up, "false_discovery_rate": level}
-    return Check("series", what, "none has moved", seen, verdict, advice, first_day, details)
+    return Check("series", what, "no change", seen, verdict, advice, first_day, details)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -542,13 +541,13 @@ def _assortment(days: _MonitoredDays) -> Check:
     gone: list[str] = []
     if days.n_days >= periods:
         gone = days.names(np.flatnonzero(planned & ~days.seen[:, -periods:].any(axis=1)))
-    verdict, advice = AS_PLANNED, "All series that are sold have orders."
+    verdict, advice = AS_PLANNED, "All series with sales have orders."
     if new or back:
         verdict = PLAN_AGAIN
-        advice = f"Series that are sold have no orders{f': {_listed(new)}' if new else ''}."
+        advice = f"Series with sales but without orders{f': {_listed(new)}' if new else ''}."
     elif gone:
         verdict = MONITORING
-        advice = f"No row in the last {_ENDED} days, but orders: {_listed(gone)}."
+        advice = f"Series with orders but without rows in the last {_ENDED} days: {_listed(gone)}."
     counts = {"new": len(new), "back": back, "ended": len(gone)}
     seen = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "the same"
     details = {"new": new, "back": back, "ended": gone}
@@ -563,10 +562,10 @@ def _weekdays(days: _MonitoredDays) -> Check:
         object
     )
     opened = Counter(each.strftime("%A") for each in used)
-    verdict, advice = AS_PLANNED, "The days that are open have orders."
+    verdict, advice = AS_PLANNED, "All open weekdays have orders."
     if opened:
         verdict = PLAN_AGAIN if max(opened.values()) >= 2 else MONITORING
-        advice = f"{', '.join(opened)}: open now, closed before, and without orders."
+        advice = f"{', '.join(opened)}: open now, but closed in the plan, so without orders."
     expected = f"{int(open_before.sum())}" if days.panel.unit == "day" else "-"
     seen = ", ".join(f"{name} is new" for name in opened) or "the same"
     details = {"new": dict(opened)}

@@ -22,7 +22,7 @@ from unmet.arrays import Array
 from unmet.censoring.hours.demand import HourlyDemand
 from unmet.censoring.latent.sellout import ANY_RATE, RateRange, SelloutProfile, read_rate
 from unmet.costs import Newsvendor
-from unmet.errors import InvalidInput, Unsupported
+from unmet.errors import InvalidInput, Note, Unsupported
 from unmet.estimators.base import one_blas_thread
 from unmet.inventory import SupplyRules, order_up_to, replenish
 from unmet.inventory.orders import MAX_REVIEWS, Replenishment
@@ -238,16 +238,16 @@ class OrderPlan(BaseEstimator):
         if isinstance(self.supply, SupplyRules):
             for name, default in (("lead_time", 0), ("lot", "auto"), ("sellout_rate", None)):
                 if getattr(self, name) != default:
-                    where = "part of it" if hasattr(self.supply, name) else "told by flags"
-                    wrong.sentences.append(
-                        f"{name} must not be given beside supply: it is {where}."
-                    )
+                    where = "set it there" if hasattr(self.supply, name) else "leave it out"
+                    wrong.sentences.append(f"{name} must not be given with supply: {where}.")
             if self.supply.costs_given and self.cost is not None:
-                wrong.sentences.append("cost must not be given beside costs of supply, got both.")
+                wrong.sentences.append(
+                    "cost must not be given with costs of supply: leave one out."
+                )
         wrong.tell()
         cost = Newsvendor.at_level(SERVICE_LEVEL) if self.cost is None else self.cost
         if np.ndim(cost.level):
-            raise InvalidInput("cost must be the same for all orders, got one that differs by row.")
+            raise InvalidInput("cost must be the same for all orders, got one cost per row.")
         return cost
 
     def columns(self, table: Any) -> Schema:
@@ -341,10 +341,11 @@ class OrderPlan(BaseEstimator):
             Itself.
         """
         if on_order is not None and self.supply is None:
-            raise InvalidInput("on_order must be given with supply only: what arrives then lasts.")
+            raise InvalidInput("on_order needs supply, the rules of replenishment: add supply=.")
         if deliveries is not None and (self.supply is None or np.any(self.supply.lead_time != 0)):
             raise InvalidInput(
-                "deliveries must be given with supply and without a lead_time: they tell it."
+                "deliveries needs supply without a lead_time, which deliveries replace: leave "
+                "lead_time out."
             )
         tell: Step = progress if progress is not None else silent
         self._on_dask = None
@@ -408,7 +409,7 @@ class OrderPlan(BaseEstimator):
         tell: Step = progress if progress is not None else silent
         self._open(table, None, log, hours, force, tell)
         self.notes_ = (*((self.inferred_,) if self.inferred_ else ()), *self._notes_on_table)
-        tell(3, 5, "learning what sold-out days hid")
+        tell(3, 5, "estimating the demand of sold-out days")
         self._reach = self.horizon, self.lead_time
         with one_blas_thread():
             self._keep_history(self._training())
@@ -479,7 +480,7 @@ class OrderPlan(BaseEstimator):
         self.panel_, said = without_few_flags(self.panel_)
         notes += said
         if self.panel_.some_unknown and self.rate_ is None and self._sample is None:
-            tell(1, 5, "looking for stock-outs in the sales")
+            tell(1, 5, "detecting stock-outs in the sales")
             with one_blas_thread():
                 past = self._history(self.panel_)
                 self.panel_, self.inferred_ = infer_stockouts(
@@ -539,8 +540,8 @@ class OrderPlan(BaseEstimator):
     def learned_from(self, n_series: int) -> str:
         """Say how many series were learned from."""
         return (
-            f"What is common to all {n_series:,} series was learned from {self.max_series:,} of "
-            "them, drawn at random (max_series=)."
+            f"The models were fitted to a random sample of {self.max_series:,} of {n_series:,} "
+            "series (max_series=)."
         )
 
     def _evaluate_overrides(self, log: DecisionLog, rows: pl.DataFrame) -> None:
@@ -675,7 +676,7 @@ class OrderPlan(BaseEstimator):
         """
         check_is_fitted(self, "n_rows_")
         if self._on_dask is None:
-            raise Unsupported("write_orders must be asked of a plan that a Dask frame was given.")
+            raise Unsupported("write_orders needs a plan fitted to a Dask frame: use orders().")
         tell: Step = progress if progress is not None else silent
         future, force = self._on_dask[2:]
         return write_orders(self, folder, future, force, tell)
@@ -741,7 +742,7 @@ class OrderPlan(BaseEstimator):
             stockout > 0, self._source, np.where(stockout == 0, "all demand was seen", "unknown")
         )
         if panel.drawn is None and panel.hidden is not None:
-            perhaps = "perhaps sold out: as likely as like days with a flag"
+            perhaps = "perhaps sold out: estimated from days with a flag"
             why = np.where((stockout > 0) & (stockout < 1), perhaps, why)
         columns = {"sales": sales, "stockout": stockout, "demand": demand, "low": low, "high": high}
         frame = pl.DataFrame(
@@ -789,7 +790,7 @@ class OrderPlan(BaseEstimator):
         if self.inferred_:
             return "sold out: sales stop at a limit"
         if self.panel_.hidden is None:
-            return "perhaps sold out: a rate does not tell which"
+            return "perhaps sold out: by the sell-out rate"
         if self.panel_.drawn is not None:
             return "sold out: hours of sales"
         column = schema.sold_out or schema.stock
@@ -865,7 +866,7 @@ class OrderPlan(BaseEstimator):
         table of the kind that `fit` was given
         """
         if self.supply is not None:
-            raise Unsupported("explain must be asked of orders for coming days, not of supply.")
+            raise Unsupported("explain needs a plan without supply rules, got one with them.")
         check_is_fitted(self, "choice_")
 
         names = [*self.schema_.series, self.schema_.date]
@@ -945,29 +946,37 @@ class OrderPlan(BaseEstimator):
         return listed[0] if len(listed) == 1 else listed
 
     def _notes_on_parameters(self) -> list[str]:
-        said, unit = [], self._unit
-        lasts = self.supply is not None
+        said: list[str] = []
+        unit, lasts = self._unit, self.supply is not None
         if self.cost is None and not (lasts and self.supply.costs_given):  # type: ignore[union-attr]
-            instead = "costs of holding and shortage" if lasts else "costs"
+            costs = "holding=, shortage=" if lasts else "underage=, overage="
             said.append(
-                f"No costs were given: orders meet demand on {SERVICE_LEVEL:.0%} of the {unit}; "
-                f"say otherwise by a service level or by {instead}."
+                Note(
+                    f"No costs were given, so orders aim at {SERVICE_LEVEL:.0%} service level: "
+                    f"set a service level or costs (service_level=, {costs})."
+                )
             )
         if lasts and not self.schema_.on_hand:
             said.append(
-                "Nothing says what is there: shelves are taken to be empty; name the column of "
-                "what is left at the end of a period (on_hand=)."
+                Note(
+                    "No column has the stock on hand, so orders assume empty shelves: name the "
+                    "column of stock at the end of a period (on_hand=).",
+                    1.0,
+                )
             )
         if self.inferred_:
             said.append(self.inferred_)
         if self.rate_ is not None and self.panel_.hidden is not None:
             said.append(
-                f"The sell-out rate is not used: flags or stock tell which {unit} sold out."
+                f"The sell-out rate was not used, because flags or stock tell which {unit} sold "
+                "out."
             )
         if lasts and self.panel_.hidden is None:
             said.append(
-                f"Nothing tells which {unit} sold out, nor do the sales themselves, so they are "
-                "taken for demand; a column of flags, or of what is left at the end, would tell."
+                Note(
+                    f"Sales were taken as demand, because no column tells which {unit} sold out: "
+                    "add a column of flags or of stock (sold_out=, stock=)."
+                )
             )
         return said
 
@@ -1102,11 +1111,11 @@ class OrderPlan(BaseEstimator):
         """Give the same plan, of other series."""
         check_is_fitted(self, "n_rows_")
         if self.supply is not None or not hasattr(self, "choice_"):
-            raise Unsupported("decide must be asked of a plan of orders for coming days.")
+            raise Unsupported("decide needs a plan without supply rules: use orders() instead.")
         if self.inferred_ or self.panel_.drawn is not None:
             raise Unsupported(
-                "decide must be asked of a plan that flags, stock or a sell-out rate tell about: "
-                "here stock-outs were read off the sales or hours of the series themselves."
+                "decide needs a plan with flags, stock or a sell-out rate: this one detected "
+                "stock-outs in the sales or hours of its own series."
             )
         if self._pooled is None:  # of a plan that was loaded: learned again, to the same bits
             panel = self.panel_ if self._sample is None else self._sample[0]
@@ -1119,8 +1128,8 @@ class OrderPlan(BaseEstimator):
         latest = sales.table[schema.date].max()
         if latest > last.item() or sales.table[schema.date].min() < facts.first_day:
             raise InvalidInput(
-                f"table must have dates from {facts.first_day} to {last}, as the plan was learned "
-                f"from, got {sales.table[schema.date].min()} to {latest}: fit it again."
+                f"table must have dates from {facts.first_day} to {last}, as in fit, got "
+                f"{sales.table[schema.date].min()} to {latest}: fit the plan again."
             )
         if future is not None:
             future = as_polars(future)
@@ -1164,12 +1173,11 @@ class OrderPlan(BaseEstimator):
         day = np.tile(np.arange(first, first + self.horizon), panel.n_series)
         open_days = panel.is_open(series, day)
         if not open_days.all():
-            self.notes_ += ("Days on which nothing is ever sold have no orders.",)
+            self.notes_ += ("Closed days, on which nothing is ever sold, have no orders.",)
         kept = open_days & panel.planned[series]
         if not kept.any() and not self._is_part:
             raise InvalidInput(
-                "table must have series that are still sold, got none with a row in the last four "
-                "weeks."
+                "table must have series with a row in the last four weeks of the table, got none."
             )
         return series[kept], day[kept], day[kept] - panel.n_days + 1
 
@@ -1188,7 +1196,7 @@ class OrderPlan(BaseEstimator):
         """Most that may be expected or ordered; what is far beyond is refused (`refuse_absurd`)."""
         if self._force:
             return np.full(series.size, np.inf)
-        advice = advice or f"give more {self._unit}"
+        advice = advice or f"add more {self._unit} of history"
         like = self._facts if self._is_part else None
         largest = refuse_absurd(self.panel_, series, decided, advice, like)
         if self.demand_ is not None:
@@ -1201,7 +1209,7 @@ class OrderPlan(BaseEstimator):
         self.targets_ = series, day, _ = self._coming()
         decided = self._quantile(series, day, level)
         simple = self.choice_.model == "seasonal"
-        most = self._most(series, decided, "" if simple else "take model='seasonal'")
+        most = self._most(series, decided, "" if simple else "use model='seasonal'")
         expected = np.minimum(self._of_rows(series, day)[0], most)
         decided = np.minimum(decided, most)
         usual, ends = expected * self._sold_share[series], list[Array]()
@@ -1214,7 +1222,7 @@ class OrderPlan(BaseEstimator):
             ends = [self._quantile(series, day, level, rate=each) for each in rates]
         order = self._in_lots(series, day, decided)
         if panel.hidden is None and self.rate_ is None and not self._is_part:
-            self.notes_ = (self._assumed(series, day, order), *self.notes_)
+            self.notes_ += (self._assumed(series, day, order),)
         forecast = self._memo.get("forecast")
         if forecast is not None:
             self.reached_ = forecast.reached(self._sales_level(level))
@@ -1225,15 +1233,17 @@ class OrderPlan(BaseEstimator):
         based_on = np.where(seen == 0, "similar series", based_on)
         new = int((seen[panel.planned] == 0).sum())
         if new:
-            are = "series is" if new == 1 else "series are"
-            self.notes_ += (f"{new:,} {are} new: orders are based on similar series.",)
+            said = f"{new:,} new series: their orders are based on similar series."
+            self.notes_ += (Note(said, new / panel.n_series),)
         nothing = float((panel.observed == 0).sum() / max(seen.sum(), 1))
         if nothing > 0.5 and order.sum() > 2.0 * expected.sum():
             self.notes_ += (
-                f"On {nothing:.0%} of the {self._unit} a series sells nothing, so that safety for "
-                f"each {panel.unit} is {order.sum() / max(expected.sum(), 1e-300):.1f} times what "
-                "is expected; where stock lasts, replenishment needs less, or plan longer periods "
-                "(period='week').",
+                Note(
+                    f"Orders are {order.sum() / max(expected.sum(), 1e-300):.1f} times expected "
+                    f"demand, because series sell nothing on {nothing:.0%} of the {self._unit}: if "
+                    "stock can be kept, use replenishment, or plan weeks (period='week').",
+                    0.5,
+                ),
             )
         outside = (order > panel.largest[series]) & (seen[series] > 0)
         usual, hidden = panel.rounded(usual, 2), panel.rounded(hidden, 2)
@@ -1261,7 +1271,7 @@ class OrderPlan(BaseEstimator):
             )
         self._orders = self._keyed(made, series)
 
-    def _assumed(self, series: Places, day: Places, order: Array) -> str:
+    def _assumed(self, series: Places, day: Places, order: Array) -> Note:
         """Say what orders assume where nothing is known, and what they would be otherwise."""
         level = float(self.cost_.level)
         likely = SelloutProfile(ANY_RATE, self._skewness).likely[1]
@@ -1271,11 +1281,11 @@ class OrderPlan(BaseEstimator):
             for each in (ANY_RATE, RateRange(0.0, 0.0))
         )
         less = float(order.sum()) * float(without / with_hidden) if with_hidden > 0 else 0.0
-        return (
-            f"Nothing tells which {self._unit} sold out: orders assume that {share} of "
-            f"the {self._unit} ran short, {order.sum():,.0f} in all; they would be about "
-            f"{less:,.0f} if none did (sellout_rate=0). If you know about how often you sell out, "
-            "say so (sellout_rate=), such as .2."
+        return Note(
+            f"No column tells which {self._unit} sold out, so orders assume that {share} of them "
+            f"did: {order.sum():,.0f} units instead of about {less:,.0f} without stock-outs "
+            "(sellout_rate=0). If you know the rate, set it (sellout_rate=.2).",
+            abs(1.0 - less / max(float(order.sum()), 1e-300)),
         )
 
     def _in_lots(self, series: Places, day: Places, decided: Array) -> Array:
@@ -1316,7 +1326,7 @@ class OrderPlan(BaseEstimator):
         expected[series, period] = np.minimum(asked, self._most(series, asked))
         if self._closed.any():
             expected[self._closed] = 0.0
-            self._notes_on_table += ("Days on which nothing is ever sold have no demand.",)
+            self._notes_on_table += ("Closed days, on which nothing is ever sold, have no demand.",)
             self.notes_ += self._notes_on_table[-1:]
         tell(3, 5, "ordering")
         self._order()
@@ -1374,28 +1384,25 @@ class OrderPlan(BaseEstimator):
         check_is_fitted(self, "replenishment_")
         orders = self.order_table_
         total, ordered = float(orders["order"].sum()), int((orders["order"] > 0).sum())
-        said = [f"{total:,.0f} units for {ordered:,} of {orders.height:,} series."]
-        said.append(f"{self.risk_in_words(orders)}.")
-        said.append(self.choice_.why)
+        said = [f"Order {total:,.0f} units for {ordered:,} of {orders.height:,} series."]
+        said += [f"{self.risk_in_words(orders)}.", self.choice_.why]
         if self.checked_ is not None:
             promised, seen, count = self.checked_
-            ahead, unit = self.expected_.shape[1], self._unit
             said.append(
-                f"Checked on the last {unit}, which it had not seen: of {count:,} stocks "
-                f"{promised:,.0f} were expected to last less than "
-                f"{f'{ahead} {unit}' if ahead > 1 else f'the {unit[:-1]}'}, and {seen:,} did."
+                f"In the backtest {seen:,} of {count:,} stocks ran out within "
+                f"{self.expected_.shape[1]} {self._unit}; the forecast expected {promised:,.0f}."
             )
         return " ".join(said)
 
     def risk_in_words(self, orders: pl.DataFrame) -> str:
         """Say how many series are expected to run out by when, and what that costs."""
         count = float(orders["chance_of_running_out"].sum())
-        said = f"About {count:,.0f}" if count >= 0.5 else "Hardly any"
-        said += f" of {orders.height:,} series {'is' if 0.5 <= count < 1.5 else 'are'} expected to"
+        who = f"about {count:,.0f}" if count >= 0.5 else "hardly any"
         short = float(orders["expected_shortage"].sum())
-        said += f" run out {self.until_next}: {short:,.4g} units short"
+        said = f"{self.until_next[:1].upper()}{self.until_next[1:]}, {who} of {orders.height:,} "
+        said += f"series will run out, with {short:,.4g} units of unmet demand"
         if self.costs_are_money:
-            said += f", which costs {float(orders['expected_loss'].sum()):,.4g}"
+            said += f" and an expected cost of {float(orders['expected_loss'].sum()):,.4g}"
         return said
 
     @property
@@ -1406,5 +1413,5 @@ class OrderPlan(BaseEstimator):
         if rules.varies or not alike:
             return "before the next order can arrive"
         periods = int(np.max(rules.lead_time) + np.max(rules.review))
-        within = f"within {periods} {unit}" if periods > 1 else f"in the next {unit[:-1]}"
-        return f"{within}, before the next order can arrive"
+        within = f"{periods} {unit}" if periods > 1 else f"{unit[:-1]}"
+        return f"in the next {within}, before the next order can arrive"

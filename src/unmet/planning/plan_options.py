@@ -61,7 +61,7 @@ def plan_from_options(
         rule = LatentBand(sellout_rate, when_unidentified=when_unidentified, random_state=seed)
     if band != "latent" and (sellout_rate is not None or when_unidentified != "expected_cost"):
         name = "sellout_rate" if sellout_rate is not None else "when_unidentified"
-        raise InvalidInput(f"{name} is only used by band 'latent', got band {band!r}.")
+        raise InvalidInput(f"{name} needs band 'latent', got band {band!r}: leave one out.")
     plan = DecisionPlan(
         observed,
         features or (),
@@ -79,27 +79,29 @@ def _cost(problem: str, goal: str, costs: dict[str, Any], columns: dict[str, Any
     """Cost of a problem; a number that rows give is 1."""
     OneOf(*_BY_PROBLEM)("problem", problem)
     if OneOf("cost", "revenue")("goal", goal) == "revenue" and problem != "pricing":
-        raise InvalidInput(f"goal 'revenue' is for problem 'pricing', got {problem!r}.")
+        raise InvalidInput(f"goal 'revenue' needs problem 'pricing', got {problem!r}.")
     wrong = [name for name in costs if name not in _BY_PROBLEM[problem]]
     if wrong:
         wanted = ", ".join(_BY_PROBLEM[problem])
-        raise InvalidInput(f"{wrong[0]} is not for problem {problem!r}, which takes {wanted}.")
+        raise InvalidInput(
+            f"{wrong[0]} must not be given with problem {problem!r}, which takes {wanted}."
+        )
     if goal == "revenue":
         return Revenue(costs.get("unit_cost", 0.0))
     if "unit_cost" in costs:
-        raise InvalidInput("unit_cost is for goal 'revenue', got goal 'cost'.")
+        raise InvalidInput("unit_cost needs goal 'revenue', got goal 'cost'.")
     if "service_level" in costs:
         beside = [name for name in ("underage", "overage") if name in (*costs, *columns)]
         if beside:
-            raise InvalidInput(f"service_level and {beside[0]} must not both be given, got both.")
+            raise InvalidInput(f"service_level must not be given with {beside[0]}: leave one out.")
         return Newsvendor.from_service_level(costs["service_level"])
     numbers = []
     for name in _BY_PROBLEM[problem][:2]:
         if name in costs and name in columns:
-            raise InvalidInput(f"{name} and {name}_column must not both be given, got both.")
+            raise InvalidInput(f"{name} must not be given with {name}_column: leave one out.")
         if name not in costs and name not in columns:
-            or_column = ", a number or a column" if name in COLUMNS else ""
-            raise InvalidInput(f"{name} must be given{or_column}, got none.")
+            or_column = f", or {name}_column" if name in COLUMNS else ""
+            raise InvalidInput(f"{name} must be given for problem {problem!r}: add it{or_column}.")
         numbers.append(costs.get(name, 1.0))
     kinds: dict[str, Any] = {
         "newsvendor": Newsvendor,

@@ -19,7 +19,7 @@ from unmet.inventory.orders import Replenishment, next_late
 from unmet.inventory.rules import Shelves
 from unmet.planning.decision_log import DecisionLog, Overrides
 from unmet.tables.dates import date_form, period_place, read_dates
-from unmet.tables.encoding import as_categories
+from unmet.tables.encoding import as_categories, count_rows
 from unmet.tables.panel import Panel, Places
 from unmet.tables.reading import as_polars, numbers, require_columns
 from unmet.tables.schema import Schema
@@ -205,12 +205,11 @@ class LeadTimes:
 
     def in_words(self, rules: SupplyRules, unit: str) -> str:
         """Say how lead times vary."""
-        said = f"Lead times vary: {lead_in_words(rules, unit)}; orders cover that."
+        said = f"Lead times vary, and orders cover that: {lead_in_words(rules, unit)}."
         if self.unused:
-            rows = "row does" if self.unused == 1 else "rows do"
             said += (
-                f" {self.unused:,} {rows} not tell them, for want of a date, of units or of a "
-                "series that the table has."
+                f" Not used: {count_rows(self.unused)} of deliveries without a date, units or a "
+                "known series."
             )
         return said
 
@@ -219,7 +218,7 @@ def lead_in_words(rules: SupplyRules, unit: str) -> str:
     """Say from where to where lead times vary, and their mean."""
     chances = np.mean(rules.lead_time, axis=0)
     seen = np.flatnonzero(chances > 0)
-    return f"{seen.min()} to {seen.max()} {unit}, {seen @ chances[seen]:.3g} in the mean"
+    return f"{seen.min()} to {seen.max()} {unit}, {seen @ chances[seen]:.3g} on average"
 
 
 def places(table: pl.DataFrame, schema: Schema, panel: Panel, name: str) -> Places:
@@ -228,7 +227,7 @@ def places(table: pl.DataFrame, schema: Schema, panel: Panel, name: str) -> Plac
     if (found < 0).any():
         row = int((found < 0).argmax())
         words = ", ".join(f"{each} {table[each][row]}" for each in schema.series)
-        raise InvalidInput(f"{name} must be of series that the table has, got {words}.")
+        raise InvalidInput(f"{name} must have only series of the table, got {words}.")
     return found
 
 
@@ -249,8 +248,8 @@ def read_state(
         if rules.unmet == "lost" and (shelf < 0).any():
             place = int(np.argmax(shelf < 0))
             raise InvalidInput(
-                "on_hand must be 0 or more where unmet demand is lost, "
-                f"got {shelf[place]:g}{_called(last, schema, place)}."
+                f"on_hand must be 0 or more if unmet demand is lost, got {shelf[place]:g}"
+                f"{_called(last, schema, place)}: correct it, or use unmet='backordered'."
             )
     coming, told = np.zeros((n_series, 0)), np.zeros(n_series, dtype=np.bool_)
     if on_order is not None:
@@ -267,11 +266,10 @@ def read_state(
     notes = []
     if count or instead:
         orders = "1 order" if count == 1 else f"{count:,} orders"
-        how = "is taken as on its way" if count == 1 else "are taken as on their way"
-        said = f"{orders} of the log, {taken.sum():,.10g} units, {how}"
+        said = f"Open orders: {orders} of the log with {taken.sum():,.10g} units."
         if instead:
-            said += f"; of {instead:,} more the table of what is on its way speaks instead"
-        notes.append(f"{said}.")
+            said += f" For {instead:,} more, the table of open orders was used (on_order=)."
+        notes.append(said)
     found = np.zeros((n_series, max(taken.shape[1], coming.shape[1])))
     found[:, : coming.shape[1]] += coming
     found[:, : taken.shape[1]] += taken
@@ -301,15 +299,17 @@ def _on_its_way(
     quantity = numbers(coming, units[0], "on_order")
     if np.isnan(quantity).any() or (quantity < 0).any():
         bad = quantity[np.isnan(quantity) | (quantity < 0)][0]
-        raise InvalidInput(f"on_order must be 0 units or more, got {bad:g} in {units[0]!r}.")
+        raise InvalidInput(
+            f"on_order must have 0 units or more in every row, got {bad:g} in column {units[0]!r}."
+        )
     arrives = read_dates(coming, date, date_form(rows, schema.date))
     first = panel.date(np.array([panel.n_days]))[0].astype(object)
     days = (arrives - first).dt.total_days().to_numpy()
     if (days < 0).any():
         place = int(np.argmax(days < 0))
         raise InvalidInput(
-            f"on_order must arrive from {first} on, after the last row of the table, "
-            f"got {arrives[place]}."
+            f"on_order must have dates from {first} on, after the last row of the table, got "
+            f"{arrives[place]}."
         )
     period = panel.place(arrives.to_numpy()) - panel.n_days
     found = np.zeros((panel.n_series, int(period.max(initial=0)) + 1))

@@ -23,7 +23,7 @@ from unmet.censoring.latent.orders import find_believed_plane
 from unmet.censoring.model import CensoringModel
 from unmet.censoring.order_rule import OrderRuleDetection
 from unmet.costs import Newsvendor
-from unmet.errors import UnmetError
+from unmet.errors import Note, UnmetError
 from unmet.planning.history import History, LinearColumns, Single
 from unmet.rows import Rows
 from unmet.tables.panel import Panel, Places
@@ -203,8 +203,10 @@ def without_few_flags(panel: Panel) -> tuple[Panel, list[str]]:
     if not few or told.sum() >= 0.5 * seen.sum():
         return panel, []
     return replace(panel, hidden=None), [
-        f"Flags or stock of {int(told.sum()):,} of {int(seen.sum()):,} {panel.unit}s are too few "
-        "to tell how often the others sold out; they are not used."
+        Note(
+            f"Flags or stock were not used, because too few {panel.unit}s have them: "
+            f"{int(told.sum()):,} of {int(seen.sum()):,}."
+        )
     ]
 
 
@@ -243,10 +245,11 @@ def infer_stockouts(panel: Panel, history: History, gap: int, seed: int) -> tupl
         found = panel.hidden[np.isnan(told) & ~np.isnan(panel.hidden)]
         share = float(found.mean()) if found.size else 0.0
         panel = replace(panel, hidden=np.where(np.isnan(told), panel.hidden, told))
-        which, unit = f"whether all {unit}", f"other {unit}"
-    return panel, (
-        f"No column tells {which} sold out, but sales do: {said}. So {share:.0%} of the "
-        f"{unit} are taken as sold out, and the demand behind them is estimated."
+        which, unit = f"for all {unit} whether they", f"other {unit}"
+    return panel, Note(
+        f"No column tells {which} sold out, so stock-outs were detected in the sales, which "
+        f"{said}: {share:.0%} of the {unit}.",
+        share,
     )
 
 
@@ -268,7 +271,7 @@ def _by_order_rule(panel: Panel, series: Places, day: Places, seed: int) -> tupl
         found = OrderRuleDetection(rules, lots, random_state=seed).fit(sold, time, series)
     hidden = np.full(panel.observed.shape, np.nan)
     hidden[series, day] = found.censored_
-    return replace(panel, hidden=hidden), f"they stop exactly at {formula}"
+    return replace(panel, hidden=hidden), f"end exactly at {formula}"
 
 
 def _by_latent_model(
@@ -296,4 +299,4 @@ def _by_latent_model(
     hidden[series, day] = demand.probability_censored(history, series, day)
     drawn = np.repeat(panel.observed[None], VIEWS, axis=0)
     drawn[:, series, day] = demand.sample(history, series, day, seed + 1)
-    return replace(panel, hidden=hidden, drawn=drawn), "they have a point mass at a limit"
+    return replace(panel, hidden=hidden, drawn=drawn), "have a point mass at a limit"

@@ -22,7 +22,7 @@ from unmet.report.sentences import amount, answer, day_label
 from unmet.report.tables import MAX_ITEMS
 from unmet.tables.panel import Places
 
-PARTS = {"usual_sales": "usual sales", "hidden_demand": "hidden demand", "safety": "safety"}
+PARTS = {"usual_sales": "usual sales", "hidden_demand": "hidden demand", "safety": "safety stock"}
 """What an order consists of, by column of the table of orders: what a reader is shown."""
 _TITLES = {
     "newsvendor": "Order quantities",
@@ -85,7 +85,7 @@ def report_data(
     >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
     >>> plan = OrderPlan(horizon=2, cost=Newsvendor(3, 1), model="linear").fit(sales)
     >>> page = render(report_data(plan, currency="€"))
-    >>> "Orders follow a linear model" in page
+    >>> "Forecast: a linear model" in page
     True
     """
     shared = {"command": command, "versions": versions(), "currency": currency}
@@ -95,7 +95,7 @@ def report_data(
     own, evaluated = _orders if plan.supply is None else _replenishment, plan.costs_are_money
     said = [*plan.notes_, *notes]
     if currency and not evaluated:
-        said.append(f"Nothing is counted in {currency}: no costs were given.")
+        said.append(f"Amounts have no currency ({currency}), because no costs were given.")
     changed = plan.overrides_
     found = {
         "title": title or "Orders",
@@ -129,7 +129,6 @@ def _decisions(
     stake: tuple[float, float, float] | None,
 ) -> dict[str, Any]:
     comparison = plan.comparison_ if comparison is None else comparison
-    why = () if plan.choice_ is None else (plan.choice_.why,)
     return {
         "kind": "decision",
         "title": title or _TITLES[plan.problem],
@@ -142,7 +141,7 @@ def _decisions(
         "n_rows": plan.n_rows_ if decisions is None else decisions.height,
         "level": plan.level,
         "inputs": decision_inputs(plan),
-        "notes": list(dict.fromkeys((*plan.notes_, *why, *notes))),
+        "notes": list(dict.fromkeys((*plan.notes_, *notes))),
         "date": plan.date,
         "series": tuple(name for name in plan.series or plan.by if name),
         "history": history_table(plan),
@@ -162,15 +161,15 @@ def decision_inputs(plan: DecisionPlan) -> dict[str, str]:
     """Name what went in."""
     names, model = candidates(plan.model), plan.model_name
     if plan.choice_ is not None and len(names) > 1:
-        how = "chosen on rows held out" if plan.choice_.scored else "not compared"
+        how = "chosen in a backtest" if plan.choice_.scored else "not compared"
         model = f"{model}, of {', '.join(names)} ({how})"
     shown = {
         "problem": plan.problem,
-        "rows learned from": f"{plan.n_rows_:,}",
+        "training rows": f"{plan.n_rows_:,}",
         "observation": plan.observed,
         "features": ", ".join(plan.features),
         "calendar features": ", ".join(plan.calendar),
-        "one model for each": ", ".join(plan.by),
+        "model per group of": ", ".join(plan.by),
         "date": plan.date or "",
         "series": ", ".join(plan.series),
         "flags": plan.flag or "",
@@ -182,13 +181,13 @@ def decision_inputs(plan: DecisionPlan) -> dict[str, str]:
     if plan.problem == "replacement":
         shown["costs"] = f"planned {costs['planned']}, failure {costs['failure']}"
     elif "goal" in costs:
-        shown["goal"] = f"most revenue above a unit cost of {costs['unit_cost']}"
+        shown["goal"] = f"maximum revenue, unit cost {costs['unit_cost']}"
     elif "service_level" in costs:
         shown["service level"] = costs["service_level"]
     else:
-        for name, words in (("underage", "too little"), ("overage", "too much")):
+        for name in ("underage", "overage"):
             column = plan.column(name)
-            shown[f"cost of a unit {words}"] = f"column {column}" if column else costs[name]
+            shown[name] = f"column {column}" if column else costs[name]
     return {name: value for name, value in shown.items() if value}
 
 
@@ -216,9 +215,9 @@ def _orders(plan: OrderPlan, most: int) -> dict[str, Any]:
         "inputs": {
             **_order_inputs(plan),
             "orders": f"for {plan.horizon} {unit}s"
-            + (f", decided {plan.lead_time} before the first" if plan.lead_time else ""),
-            "aim": aim,
-            "models": labels_of(panel.unit, plan.choice_.members)[plan.choice_.model],
+            + (f", lead time {plan.lead_time} {unit}s" if plan.lead_time else ""),
+            "target": aim,
+            "forecast": labels_of(panel.unit, plan.choice_.members)[plan.choice_.model],
         },
         "notes": list(plan.choice_.left_out),
         "series": tuple(safe.get(name, name) for name in schema.series),
@@ -249,23 +248,17 @@ def _order_answer(plan: OrderPlan, shown: pl.DataFrame, count: int) -> str:
 def _aim(plan: OrderPlan) -> str:
     """Say what orders aim at."""
     unit, supply = plan.panel_.unit, plan.supply
-    met = f"demand is met on {100 * float(np.mean(plan.cost_.level)):.4g}% of the {unit}s"
+    met = f"service level {100 * float(np.mean(plan.cost_.level)):.4g}%"
     if not plan.costs_are_money:
         return met
     if supply is None:
-        return (
-            f"least cost: a unit too little costs {plan.cost_.underage:g}, one too much "
-            f"{plan.cost_.overage:g}, so {met}"
-        )
+        return f"{met}, from underage {plan.cost_.underage:g} and overage {plan.cost_.overage:g}"
     given = supply if supply.costs_given else plan.rules_
     holding, shortage = (
-        f"what column {each} says" if isinstance(each, str) else f"{each:g}"
+        f"in column {each}" if isinstance(each, str) else f"{each:g}"
         for each in (given.holding, given.shortage)
     )
-    return (
-        f"least cost until the next order arrives: a unit left over costs {holding} each {unit}, "
-        f"one that is missing {shortage}"
-    )
+    return f"minimum cost: holding {holding} per unit and {unit}, shortage {shortage} per unit"
 
 
 def _order_inputs(plan: OrderPlan) -> dict[str, str]:
@@ -278,7 +271,7 @@ def _order_inputs(plan: OrderPlan) -> dict[str, str]:
         "sales": schema.sales,
         "sold out": schema.sold_out or "",
         "stock": schema.stock or "",
-        "known beforehand": ", ".join(panel.known),
+        "known in advance": ", ".join(panel.known),
     }
     columns = {f"column: {name}": text for name, text in named.items() if text}
     return {"rows": f"{plan.n_rows_:,}, {count}, {panel.n_days:,} {plan.panel_.unit}s", **columns}
@@ -348,7 +341,7 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
     few = places.size <= 25  # room for a long history of each
     return {
         "kind": "replenishment",
-        "answer": [f"Order {plan.in_words()}"],
+        "answer": [plan.in_words()],
         "decisions": shown,
         "level": None,
         "inputs": {
@@ -358,10 +351,10 @@ def _replenishment(plan: OrderPlan, most: int) -> dict[str, Any]:
             if plan.rules_.varies
             else _said(supply.lead_time, unit),
             "review": f"every {_said(supply.review, unit)}",
-            "unmet demand": f"is {supply.unmet}",
+            "unmet demand": supply.unmet,
             **({} if supply.lasting else {"shelf life": _said(supply.shelf_life, unit)}),
-            "aim": aim,
-            "expected demand": labels_of(unit, plan.choice_.members)[model],
+            "target": aim,
+            "forecast": labels_of(unit, plan.choice_.members)[model],
         },
         "history": histories(plan, np.sort(places[:most]), _MAX_DAYS if few else 45),
         "ahead": _ahead(plan, shown.head(most), places[:most]),

@@ -205,7 +205,7 @@ def _decision(data: Mapping[str, Any]) -> dict[str, Any]:
             ("Mean cost per row", [number(cost, 4) for cost in curve.cost], True),
         ]
         best = curve.rate[min(range(len(curve.fit)), key=curve.fit.__getitem__)]
-        said = f"Of the rates tried, {percent(best)} makes the data most likely."
+        said = f"The data are most likely at a rate of {percent(best)}."
         if found.interval is not None and not found.share_is_seen:
             said += f" Rates of {interval(found.interval)} fit (95% interval)."
         shown["fit_figure"] = _figure(fit, said)
@@ -240,7 +240,7 @@ def decision_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
         column = decided["decision"].filter(decided["decision"].is_finite())
         total, mean = float(column.sum()), float(column.mean() or 0.0)
         if not column.len():
-            cards.append((f"mean {labels.decision}", "never", "no planned replacement pays"))
+            cards.append((f"mean {labels.decision}", "never", "planned replacement costs more"))
         elif not labels.added_up:
             cards.append((f"mean {labels.decision}", number(mean, 4)))
         else:
@@ -248,30 +248,30 @@ def decision_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
             if data["date"] is not None and data["date"] in decided.columns:
                 dates = decided[data["date"]].drop_nulls().n_unique() or 1
                 each = f"{number(total / dates, 4)} a day, {dates:,} days"
-            cards.append(("to order in all", amount(total), each))
+            cards.append(("total order", amount(total), each))
             if "ignoring" in decided.columns:
                 other = float(decided["ignoring"].sum())
                 way = "more" if total >= other else "less"
                 change = percent(abs(total / other - 1)) if other > 0 else ""
-                said = f"so these orders are {change} {way}" if change else ""
+                said = f"these orders are {change} {way}" if change else ""
                 cards.append((labels.ignoring, amount(other), said))
         cards.append(("rows decided", f"{decided.height:,}"))
     if stake is not None:
         per_row, low, high = (each * data["n_rows"] for each in stake)
         ends = f"{number(low)} to {number(high)}"
         unknown = _open_stake(data)
-        wide = "" if low == high or unknown else f"possible: {ends}"
+        wide = "" if low == high or unknown else f"range: {ends}"
         value = ends if unknown else money(per_row, data["currency"])
-        cards.append(("money at stake", value, wide, f"is lost {labels.ignoring}, all rows"))
+        cards.append(("cost of ignoring it", value, wide, f"all rows, {labels.ignoring}"))
     if found is not None and found.share_censored is not None:
         value, said = hidden_rows(found, data["problem"], data["assumed"])
-        learned = f"of {found.n_rows:,} rows learned from"
+        learned = f"of {found.n_rows:,} training rows"
         cards.append((f"rows that hide {labels.truth}", value, learned, said))
     if found is not None and found.share_given is not None:
-        cards.append(("can the data tell?", "the rate was given", capital(sure(found))))
+        cards.append(("identified", "rate given", capital(sure(found))))
     elif found is not None and found.identified is not None:
         value = f"{SYMBOLS[found.identified]} {found.identified}"
-        cards.append(("can the data tell?", value, capital(sure(found))))
+        cards.append(("identified", value, capital(sure(found))))
     return cards
 
 
@@ -318,8 +318,8 @@ def method_costs(data: Mapping[str, Any]) -> tuple[charts.Chart, str, str]:
     if folds:
         blocks = "The block" if len(folds) == 1 else f"Each of {len(folds)} blocks"
         how = (
-            f"{blocks} of time from {folds[0][0]} to {folds[-1][1]} was held out and decided "
-            "on from what lies before it; diamonds are the blocks."
+            f"{blocks} of time from {folds[0][0]} to {folds[-1][1]} was held out, with models "
+            "fitted to earlier rows; diamonds are the blocks."
         )
     finding = sentences.comparison_finding(comparison, labels_for(data["problem"]))
     return charts.bars(rows, x="cost per row"), finding, how
@@ -367,16 +367,16 @@ def _statistics(found: Any, labels: Labels, problem: str) -> dict[str, Any]:
     told = found.ambiguity
     if told is not None:
         names = {
-            "least_censoring": "as little as may be hidden (least_censoring)",
-            "minimax_regret": "the smallest possible loss (minimax_regret)",
-            "expected_cost": "the least expected cost (expected_cost)",
+            "least_censoring": "least censoring",
+            "minimax_regret": "minimax regret",
+            "expected_cost": "expected cost",
         }
         choices = [getattr(told, name) for name in names]
         shown["choices"] = [
-            ("Aim for", list(names.values()), False),
+            ("Rule", list(names.values()), False),
             (f"Mean {labels.decision}", [number(each.decision, 4) for each in choices], True),
-            ("Costs at most so much more a row", [number(each.worst) for each in choices], True),
-            ("namely if so many rows hide some", [percent(e.worst_rate) for e in choices], True),
+            ("Worst extra cost per row", [number(each.worst) for each in choices], True),
+            ("at a hidden share of", [percent(e.worst_rate) for e in choices], True),
         ]
     return shown
 
@@ -414,10 +414,9 @@ def _orders(data: Mapping[str, Any]) -> dict[str, Any]:
     drawn = None
     if totals.height > 1:
         chart = tables.item_chart(tables.item_parts(whole, labels), labels)
-        drawn = _figure(chart, f"All series together. {sentences.item_finding(whole, labels)}")
+        drawn = _figure(chart, f"All series. {sentences.item_finding(whole, labels)}")
     finding = (
-        f"Mean cost of a {data['unit']} of a series, on {choice.n_days} {data['unit']}s that no "
-        "model had seen."
+        f"Mean cost per {data['unit']} and series in a backtest on {choice.n_days} {data['unit']}s."
     )
     return {
         "labels": labels,
@@ -428,7 +427,7 @@ def _orders(data: Mapping[str, Any]) -> dict[str, Any]:
         "rows": rows,
         "folded": _item_section(items, labels),
         "n_items": len(items),
-        "cost_figure": _model_bars(data, finding, "the same weekdays before"),
+        "cost_figure": _model_bars(data, finding, labels_of(data["unit"])["seasonal"]),
         "cost_table": cost_table(choice, data["unit"]),
     }
 
@@ -439,26 +438,23 @@ def order_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
     unit, parts, choice = data["unit"], data["parts"], data["choice"]
     total = float(data["decisions"]["decision"].sum())
     cards: list[tuple[str, ...]] = [
-        ("to order in all", amount(total), f"{number(total / max(days, 1), 4)} a {unit}"),
-        ("usual sales", amount(parts["usual sales"]), f"what such {unit}s are expected to sell"),
+        ("total order", amount(total), f"{number(total / max(days, 1), 4)} a {unit}"),
+        ("usual sales", amount(parts["usual sales"]), "expected sales"),
     ]
     if parts["hidden demand"]:
-        said = "asked for beyond that where it sells out"
+        said = "expected unmet demand"
         cards.append(("hidden demand", f"+{amount(parts['hidden demand'])}", said))
-    safety = parts["safety"]
-    more, less = ("running out", "a leftover") if safety >= 0 else ("a leftover", "running out")
-    sign = "+" if safety >= 0 else "−"
-    cards.append(
-        ("safety", f"{sign}{amount(abs(safety))}", f"because {more} costs more than {less}")
-    )
+    safety = parts[PARTS["safety"]]
+    more, sign = ("underage", "+") if safety >= 0 else ("overage", "−")
+    cards.append((PARTS["safety"], f"{sign}{amount(abs(safety))}", f"{more} costs more"))
     if data["ends"] is not None:
-        cards.append(("if the sell-out rate is another", " to ".join(amounts(data["ends"]))))
+        cards.append(("range by sell-out rate", " to ".join(amounts(data["ends"]))))
     if data["reached"] is not None:
         cards.append(
             (
                 "service level",
                 percent(data["reached"]),
-                f"of {unit}s held out were met by orders at {percent(data['level'])}",
+                f"of {unit}s in the backtest; target {percent(data['level'])}",
             )
         )
     usual, best = choice.cost.get("seasonal", 0.0), choice.cost.get(choice.model, 0.0)
@@ -466,10 +462,10 @@ def order_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
         gain = money((usual - best) * data["decisions"].height, data["currency"])
         cards.append(
             (
-                f"cost against {labels_of(unit)['seasonal']}",
-                f"{percent(1.0 - best / usual)} less",
-                f"on {choice.n_days} {unit}s held out",
-                f"about {gain} for these orders, if it stays so" if data["evaluated"] else "",
+                "saving in the backtest",
+                percent(1.0 - best / usual),
+                f"against {labels_of(unit)['seasonal']}, {choice.n_days} {unit}s",
+                f"about {gain} for these orders" if data["evaluated"] else "",
             )
         )
     return cards
@@ -482,7 +478,7 @@ def _totals_table(totals: Any) -> dict[str, Any]:
     columns: tables.Columns = [("item", rows["\0item"].to_list(), False)]
     columns += [(h, amounts(rows[n].to_list()), True) for h, n in zip(heads, names, strict=True)]
     part = f"the {rows.height:,} largest of {count:,}" if rows.height < count else f"all {count:,}"
-    foot = ["total of all", *amounts([float(totals[name].sum()) for name in names])]
+    foot = ["total", *amounts([float(totals[name].sum()) for name in names])]
     return {"caption": f"orders by item, {part}", "columns": columns, "foot": foot}
 
 
@@ -499,8 +495,8 @@ def _model_bars(data: Mapping[str, Any], finding: str, usual: str) -> dict[str, 
             said.append(f"{percent(abs(share))} {'less' if share < 0 else 'more'}")
         label = f"{capital(labels[name])}: {', '.join(said)}".removesuffix(": ")
         bars.append({"name": label, "value": cost, "ours": name == choice.model})
-    how = f"Less and more are against {usual}." if first else ""
-    x = "cost" if data["kind"] == "orders" else "missed"
+    how = f"Percentages compare with {usual}." if first else ""
+    x = "cost" if data["kind"] == "orders" else "forecast error"
     return _figure(charts.bars(bars, x=x), finding, how) if len(bars) > 1 else None
 
 
@@ -529,11 +525,11 @@ def _replenishment(data: Mapping[str, Any]) -> dict[str, Any]:
         ("item", [each or "all rows" for each in rows["item"]], False),
         ("order", amounts(rows["order"]), True),
         ("arrives", dates("arrives"), False),
-        ("there", amounts(rows["on_hand"]), True),
-        ("on its way", amounts(rows["on_order"]), True),
+        ("on hand", amounts(rows["on_hand"]), True),
+        ("on order", amounts(rows["on_order"]), True),
         ("expected demand", [number(each, 4) for each in rows["expected_demand"]], True),
-        ("runs empty", dates("runs_empty"), False),
-        ("chance of running out", [percent(each) for each in rows["chance_of_running_out"]], True),
+        ("runs out", dates("runs_empty"), False),
+        ("stock-out probability", [percent(each) for each in rows["chance_of_running_out"]], True),
         ("expected shortage", [number(each, 3) for each in rows["expected_shortage"]], True),
     ]
     short = number(data["decisions"]["expected_shortage"].sum(), 3)
@@ -547,8 +543,8 @@ def _replenishment(data: Mapping[str, Any]) -> dict[str, Any]:
     if count > rows.height:
         caption += f": {rows.height:,} of {count:,} series"
     order, *others = totals.values()
-    foot = ["total of all", order, "", *others, *foot]
-    finding = f"Drawn is how far each way missed demand on {unit}s held out."
+    foot = ["total", order, "", *others, *foot]
+    finding = f"Forecast error of each model in a backtest on {unit}s held out."
     few = len(data["ahead"]) <= 25
     items, _ = tables.items_of(None, data["history"], labels, when=None)
     past = {item["name"]: item for item in items}
@@ -556,7 +552,7 @@ def _replenishment(data: Mapping[str, Any]) -> dict[str, Any]:
     for ahead in data["ahead"]:
         nothing = {"past": None, "coming": None}
         sold = tables.item_parts(past.get(ahead["item"], nothing), labels, most=120 if few else 45)
-        coming = charts.curve("demand to come", "fitted", ahead["dates"], ahead["demand"])
+        coming = charts.curve("expected demand", "fitted", ahead["dates"], ahead["demand"])
         parts = [[*sold, coming], *tables.stock_parts(ahead)]
         folded.append((ahead["item"], parts, sentences.stock_finding(ahead, unit)))
     return {
@@ -572,19 +568,19 @@ def _replenishment(data: Mapping[str, Any]) -> dict[str, Any]:
             ],
         ),
         "model": labels_of(unit, data["choice"].members)[data["choice"].model],
-        "cost_figure": _model_bars(data, finding, "what is usual"),
+        "cost_figure": _model_bars(data, finding, labels_of(unit)["seasonal"]),
     }
 
 
 def stock_chart(parts: Sequence[charts.Part]) -> charts.Chart:
     """Draw stock to come; see `tables.stock_parts`."""
-    return charts.lines(parts, title="Stock to come", y=charts.axis(zero=True), height=150)
+    return charts.lines(parts, title="Projected stock", y=charts.axis(zero=True), height=150)
 
 
 def chance_chart(parts: Sequence[charts.Part]) -> charts.Chart:
     """Draw the chance of running out."""
     upward = charts.axis(form=".0%", domain=(0, 1), n_ticks=3)
-    return charts.lines(parts, title="Chance of running out", y=upward, height=100)
+    return charts.lines(parts, title="Stock-out probability", y=upward, height=100)
 
 
 def _stock_totals(data: Mapping[str, Any]) -> dict[str, str]:
@@ -602,8 +598,8 @@ def replenishment_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
     empty, count = rows["chance_of_running_out"].sum(), rows.height
     more = f"series, {data['until_next']}"
     return [
-        ("to order in all", totals["order"], f"for {ordered:,} of {count:,} series"),
-        ("expected to run out", f"{empty:,.0f} of {count:,}", more),
-        ("there now", totals["on_hand"], f"and {totals['on_order']} on their way"),
+        ("total order", totals["order"], f"for {ordered:,} of {count:,} series"),
+        ("expected stock-outs", f"{empty:,.0f} of {count:,}", more),
+        ("on hand", totals["on_hand"], f"and {totals['on_order']} on order"),
         ("expected demand", totals["expected_demand"], "until the next orders arrive"),
     ]

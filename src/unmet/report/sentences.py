@@ -95,10 +95,12 @@ def answer(
         if "ignoring" in decisions.columns and plan.problem != "replacement":
             more = float((decisions["decision"] - decisions["ignoring"]).mean())  # type: ignore[arg-type]
             way = "more" if more >= 0 else "less"
-            sentence += f": {abs(more):,.1f} {way} than {labels.ignoring}"
+            sentence += f", {abs(more):,.1f} {way} than {labels.ignoring}"
         said.append(sentence + ".")
     elif text := getattr(plan.estimator_, "found_", {}).get("text"):  # of an age or a price
         said += text.splitlines()
+    if plan.choice_ is not None:
+        said.append(plan.choice_.why)
     found = plan.diagnosis_
     if found is not None:
         taken = followed(found, plan.problem) if assumed is None else ""
@@ -107,15 +109,15 @@ def answer(
     saving = None if comparison is None else comparison["plan"].saving
     if comparison is not None and saving is not None:
         where = {
-            "truth": "on the true values",
-            "seen": "on rows that were seen, weighted for those that sold out",
-            "estimate": "if the estimate is right",
-            "observation": "on the observations, which favour decisions that are too low",
+            "truth": "evaluated on the true values",
+            "seen": "evaluated on rows that did not sell out",
+            "estimate": "evaluated on estimated demand",
+            "observation": "evaluated on observations, which favors low decisions",
         }[comparison.basis]
         way = "less" if saving >= 0 else "more"
         said.append(
-            f"On {comparison.n_rows:,} rows held out, {labels.nouns} cost {abs(saving):.1%} {way} "
-            f"than {labels.ignoring} ({where})."
+            f"In a backtest on {comparison.n_rows:,} rows, {labels.nouns} cost {abs(saving):.1%} "
+            f"{way} than {labels.ignoring} ({where})."
         )
     return said
 
@@ -124,14 +126,14 @@ def quantiles_finding(plot: QuantilePlot, labels: Labels) -> str:
     """Whether observations bend away from the truth, and how far at the end."""
     if not hides(plot):
         return (
-            f"{capital(labels.observations)} follow the straight line of {labels.truth}: nothing "
-            "bends away, so nothing is hidden in the chosen model."
+            f"{capital(labels.observations)} follow the straight line of {labels.truth}: the "
+            "chosen model has no censoring."
         )
     level, truth, seen = plot.levels[-1], plot.latent[-1], plot.modelled[-1]
     return (
-        f"{capital(labels.observations)} bend away below the straight line of {labels.truth}. In a "
-        f"typical row {percent(level)} of {labels.observations} lie below {number(seen)}, but "
-        f"{labels.truth} would reach {number(truth)}; the shaded part between is what nobody saw."
+        f"{capital(labels.observations)} are below the straight line of {labels.truth}. In a "
+        f"typical row the {percent(level)} quantile of {labels.observations} is {number(seen)}, "
+        f"and that of {labels.truth} is {number(truth)}. The shaded area is the hidden part."
     )
 
 
@@ -147,11 +149,11 @@ def sensitivity_finding(diagnosis: Diagnosis, found: Sensitivity, labels: Labels
     if share is None:
         return start
     if diagnosis.share_given is not None:
-        return f"{start} A rate of {rates(diagnosis.share_given)} was given."
+        return f"{start} The given rate is {rates(diagnosis.share_given)}."
     if diagnosis.share_is_seen:
-        return f"{start} A rate of {percent(share)} was counted in the data."
+        return f"{start} The rate counted in the data is {percent(share)}."
     if ends is None:
-        return f"{start} The chosen model has {percent(share)}."
+        return f"{start} The chosen model has a rate of {percent(share)}."
     within = ""
     if diagnosis.chosen is not None and diagnosis.share_range is None:
         within = f" within the {diagnosis.chosen.truth} family"
@@ -164,9 +166,9 @@ def cost_finding(found: Sensitivity, labels: Labels) -> str:
     rate = found.rate[found.cost.index(best)]
     low, high = (percent(max(end / best - 1, 0.0)) for end in (found.cost[0], found.cost[-1]))
     return (
-        f"If the chosen model is true, {labels.decisions} cost least, {number(best)} per row, at "
-        f"an assumed {labels.rate} of {percent(rate)}. Assuming {percent(found.rate[0])} would "
-        f"cost {low} more, assuming {percent(found.rate[-1])} {high} more."
+        f"If the chosen model is true, the cheapest assumed {labels.rate} is {percent(rate)}, at a "
+        f"cost of {number(best)} per row. A rate of {percent(found.rate[0])} costs {low} more, a "
+        f"rate of {percent(found.rate[-1])} costs {high} more."
     )
 
 
@@ -174,10 +176,10 @@ def comparison_finding(comparison: Comparison, labels: Labels) -> str:
     """Which method is cheapest, and by how much."""
     cheapest = min(comparison.methods, key=lambda each: each.cost)
     on = {
-        "truth": f"on {labels.truth} itself",
-        "seen": f"on rows whose {labels.truth} was seen",
-        "estimate": f"on {labels.truth} as estimated",
-        "observation": f"on {labels.observations} only",
+        "truth": f"on {labels.truth}",
+        "seen": "on uncensored rows",
+        "estimate": f"on estimates of {labels.truth}",
+        "observation": f"on {labels.observations}",
     }[comparison.basis]
     count = len(comparison.methods)
     if all(number(each.cost) == number(cheapest.cost) for each in comparison.methods):
@@ -200,13 +202,13 @@ def saving_label(method: MethodCost) -> str:
 
 def decisions_finding(decisions: DataFrame, labels: Labels, period: str | None) -> str:
     """Say what is drawn (see `tables.decisions_chart`), and how much the band adds."""
-    start = f"How many rows have which {labels.decision}."
+    start = f"Number of rows by {labels.decision}."
     if period is not None:
-        how = "added up" if labels.added_up else "averaged"
-        mean = f", mean of each {period}" if period else ""
-        start = f"{capital(labels.decisions)} {how} by date{mean}."
+        how = "Total" if labels.added_up else "Mean"
+        mean = f", averaged over each {period}" if period else ""
+        start = f"{how} {labels.decision} by date{mean}."
     middle = float(decisions["decision"].mean() or 0.0)  # type: ignore[arg-type]
-    start += f" The mean of a row is {number(middle, 4)}"
+    start += f" The mean per row is {number(middle, 4)}"
     if "ignoring" not in decisions.columns:
         return f"{start}."
     other = float(decisions["ignoring"].mean() or 0.0)  # type: ignore[arg-type]
@@ -222,39 +224,32 @@ def item_finding(item: Mapping[str, Any], labels: Labels) -> str:
     decided = [] if coming is None else [v for v in coming["decision"] if v and isfinite(v)]
     if coming is not None and decided:
         count, total = coming.height, sum(decided)
-        when = f"one {labels.period}" if count == 1 else f"{count:,} {labels.period}s"
-        told = f"The mean {labels.decision} of {when} to come is {number(total / count, DIGITS)}"
+        when = "the next " + (labels.period if count == 1 else f"{count:,} {labels.period}s")
+        told = f"Mean {labels.decision} of {when}: {number(total / count, DIGITS)}"
         if labels.added_up:
-            each = f"{number(total / count)} a {labels.period}"
-            told = f"Order {amount(total)} for {when} to come, {each}"
+            told = f"Order {amount(total)} for {when} ({number(total / count)} a {labels.period})"
         other = float(coming["ignoring"].sum()) if "ignoring" in coming.columns else 0.0
         if other > 0:
             change = total / other - 1
             way = f"{percent(abs(change))} {'more' if change > 0 else 'less'} than"
             told += f", {'as' if abs(change) < 0.0005 else way} {labels.ignoring}"
-        said.append(f"{told}.")
         if item.get("parts"):
-            based_on = f" It is based on {item['based_on']}." if item.get("based_on") else ""
-            said.append(f"That is {parts_label(item['parts'])}.{based_on}")
+            told += f": {parts_label(item['parts'])}"
+        based_on = f" It is based on {item['based_on']}." if item.get("based_on") else ""
+        said.append(f"{told}.{based_on}")
     if past is not None and labels.added_up:
         seen = float(past["observed"].sum())
-        told = (
-            f"In the last {past.height:,} {labels.period}s of the history {amount(seen)} were sold"
-        )
+        told = f"Sales of the last {past.height:,} {labels.period}s: {amount(seen)}"
         truth = float(past["expected"].fill_null(past["observed"]).sum())
         if truth > seen * 1.0005:
-            told += (
-                f"; {labels.truth} is expected to have been {amount(truth)}, so "
-                f"{percent((truth - seen) / truth)} of it was hidden"
-            )
+            hidden = percent((truth - seen) / truth)
+            told += f"; expected {labels.truth}: {amount(truth)} ({hidden} hidden)"
         elif past["expected"].null_count() < past.height:
-            told += f", as much as {labels.truth} is expected to have been"
+            told += f", the same as expected {labels.truth}"
         said.append(f"{told}.")
     elif past is not None:
         mean = float(past["observed"].mean())
-        said.append(
-            f"{capital(labels.observations)} of the history average {number(mean, DIGITS)}."
-        )
+        said.append(f"Mean of past {labels.observations}: {number(mean, DIGITS)}.")
     return " ".join(said)
 
 
@@ -262,16 +257,14 @@ def stock_finding(ahead: Mapping[str, Any], unit: str) -> str:
     """Say what to order of an item, what is there, and when it runs empty."""
     said = "Order nothing."
     if ahead["order"] > 0:
-        said = f"Order {amount(ahead['order'])}, to arrive for {day_label(ahead['arrives'])}."
+        said = f"Order {amount(ahead['order'])}, to arrive on {day_label(ahead['arrives'])}."
     there = ahead["on_hand"]
-    said += f" {amount(abs(there))} are {'owed' if there < 0 else 'there'}"
+    said += f" {'Backorders' if there < 0 else 'On hand'}: {amount(abs(there))}"
     if ahead["on_order"]:
-        said += f" and {amount(ahead['on_order'])} on their way"
-    said += (
-        "; demand until the next order arrives is expected to be "
-        f"{number(ahead['expected_demand'], 4)}."
-    )
+        said += f"; on order: {amount(ahead['on_order'])}"
+    demand = number(ahead["expected_demand"], 4)
+    said += f"; expected demand until the next order arrives: {demand}."
     if ahead["runs_empty"] is not None:
-        said += f" It is likely to run empty on {day_label(ahead['runs_empty'])}"
+        said += f" Stock is likely to run out on {day_label(ahead['runs_empty'])}"
         said += "." if unit == "day" else f" or in that {unit}."
     return said

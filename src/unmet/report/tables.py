@@ -170,7 +170,7 @@ def item_parts(item: Mapping[str, Any], labels: Labels, *, most: int = 120) -> l
         past = item["past"].tail(most)
         hidden = past.filter(past["sold_out"].fill_null(False))
         for name, style, rows, column in (
-            (f"{labels.truth}, as expected", "truth", past, "expected"),
+            (f"expected {labels.truth}".replace("the ", ""), "truth", past, "expected"),
             (labels.observations, "seen", past, "observed"),
             (labels.sold_out, "sold out", hidden, "observed"),
         ):
@@ -191,13 +191,13 @@ def stock_parts(ahead: Mapping[str, Any]) -> tuple[list[Part], list[Part]]:
     dates = ahead["dates"]
     comes = [(day, units) for day, units in zip(dates, ahead["arrivals"], strict=True) if units > 0]
     stock = [
-        between("left at the end, 8 times of 10", "range", dates, ahead["low"], ahead["high"]),
-        curve("left at the end, as often more as less", "truth", dates, ahead["middle"]),
+        between("80% interval", "range", dates, ahead["low"], ahead["high"]),
+        curve("median stock", "truth", dates, ahead["middle"]),
         curve(
-            "arrives", ("green", None, "square"), *zip(*comes, strict=True) if comes else ((), ())
+            "arrivals", ("green", None, "square"), *zip(*comes, strict=True) if comes else ((), ())
         ),
     ]
-    chance = [curve("chance of running out", "cost", dates, ahead["empty"])]
+    chance = [curve("stock-out probability", "cost", dates, ahead["empty"])]
     return stock, chance
 
 
@@ -314,7 +314,7 @@ def by_row(decisions: pl.DataFrame, labels: Labels, first: Sequence[str | None])
     shown, count = decisions.head(_MAX_ROWS), decisions.height
     rows = "one row" if count == 1 else f"{count:,} rows"
     part = f"first {shown.height:,} of " if shown.height < count else ""
-    left = f"{count - shown.height:,} more rows are in the table of decisions, not in this file."
+    left = f"{count - shown.height:,} more rows are in the table of decisions."
     return {
         "caption": f"{labels.decisions}, {part}{rows}",
         "columns": row_columns(shown, labels, first),

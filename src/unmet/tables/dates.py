@@ -93,16 +93,16 @@ def read_dates(table: pl.DataFrame, name: str, form: str | None = None) -> pl.Se
     if column.null_count():
         row = int(column.is_null().arg_max() or 0)
         raise InvalidInput(
-            f"The date column {name!r} must have a date in every row, got none in "
-            f"{column.null_count():,} rows, first in row {row}."
+            f"The date column {name!r} must have a date in every row, got an empty cell in row "
+            f"{row + 2} ({column.null_count():,} such rows)."
         )
     if column.dtype in (pl.Date, pl.Datetime):
         beyond = beyond_calendars(column)
         if beyond.any():
             row = int(beyond.arg_max() or 0)
             raise InvalidInput(
-                f"The date column {name!r} must hold dates of the years {YEARS[0]} to {YEARS[1]}, "
-                f"got the year {column.dt.year()[row]} in row {row}."
+                f"The date column {name!r} must have dates from {YEARS[0]} to {YEARS[1]}, got the "
+                f"year {column.dt.year()[row]} in row {row + 2}."
             )
         return column.dt.date() if column.dtype == pl.Datetime else column
     if column.dtype.is_float() and (column == column.round()).all():
@@ -113,7 +113,7 @@ def read_dates(table: pl.DataFrame, name: str, form: str | None = None) -> pl.Se
             return counted
         column = column.cast(pl.String)
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        raise InvalidInput(f"The date column {name!r} must hold dates, got {column.dtype}.")
+        raise InvalidInput(f"The date column {name!r} must have dates, got {column.dtype}.")
     return _parse(_bare(column), name, form)
 
 
@@ -229,14 +229,14 @@ def _parse(text: pl.Series, name: str, known: str | None) -> pl.Series:
         first = text.str.to_date(_FORMATS[0], strict=False)
         row = int((first.is_null() | beyond_calendars(first)).arg_max() or 0)
         raise InvalidInput(
-            f"The date column {name!r} must hold dates such as 2024-05-31, "
-            f"got {text[row]!r} in row {row}."
+            f"The date column {name!r} must have dates such as 2024-05-31, got {text[row]!r} in "
+            f"row {row + 2}."
         )
     first_form, *others = fitting
     if not all(fitting[form].equals(fitting[first_form]) for form in others):
         raise InvalidInput(
-            f"The dates in column {name!r} must tell day from month, such as 2024-05-31, "
-            f"got {text[0]!r}, which fits {' and '.join(fitting)}: say which (date_format=)."
+            f"The dates in column {name!r} must have one format, got {text[0]!r}, which fits "
+            f"{' and '.join(fitting)}: name the right one (date_format={first_form!r})."
         )
     return fitting[first_form].cast(pl.Date)
 
@@ -327,8 +327,8 @@ def find_period(dates: pl.Series, name: str) -> str:
         far = f"correct such dates as {days[int(apart.argmax()) + 1]}, or "
         wrong = far if 2 * apart.max() > apart.sum() else ""
         raise InvalidInput(
-            f"date must be {found}s of which most have rows, got rows on {share:.0%} of them in "
-            f"column {name!r}: {wrong}add up what belongs to the same {larger} (period='{larger}')."
+            f"The date column {name!r} must have most {found}s between its first and last date, "
+            f"got {share:.0%}: {wrong}sum rows to {larger}s (period='{larger}')."
         )
     return found
 

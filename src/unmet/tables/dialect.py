@@ -20,7 +20,7 @@ from pathlib import Path
 import polars as pl
 import polars.selectors as cs
 
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Note
 from unmet.files import read_gzip
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")
@@ -116,24 +116,23 @@ def _decoded(file: Path, raw: bytes, encoding: str | None) -> tuple[str, str, li
             known = codecs.lookup(encoding).name
             return raw.decode("utf-8-sig" if marked and known == "utf-8" else known), known, []
         except UnicodeDecodeError:
-            raise InvalidInput(f"{file} must be text in {known}, got another encoding.") from None
+            raise InvalidInput(f"encoding must be that of {file}, got {encoding!r}.") from None
         except LookupError:
             raise InvalidInput(
-                "encoding must be one that Python knows, such as utf-8, cp1252 or latin-1, got "
-                f"{encoding!r}."
+                f"encoding must be a known one, such as utf-8, cp1252 or latin-1, got {encoding!r}."
             ) from None
     if not raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in raw[: 1 << 16]:
-        raise InvalidInput(f"{file} must be text in UTF-8, UTF-16 or cp1252, got something binary.")
+        raise InvalidInput(f"{file} must be a text file, got binary data: export it as CSV UTF-8.")
     wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     for each in ("utf-16",) if wide else ("utf-8-sig" if marked else "utf-8", "cp1252"):
         try:
-            old = [f"{file.name} is not in UTF-8 and was read as Windows text (cp1252)."]
+            old = [f"{file.name} was read as Windows text (cp1252), because it is not UTF-8."]
             return raw.decode(each), each, old if each == "cp1252" else []
         except UnicodeDecodeError:
             continue
     raise InvalidInput(
         f"{file} must be text in UTF-8, UTF-16 or cp1252, got another encoding: "
-        "save it as 'CSV UTF-8', or name it (encoding=)."
+        "save it as 'CSV UTF-8', or name its encoding (encoding=)."
     )
 
 
@@ -222,8 +221,8 @@ def distinct_names(
     """
     if len(header) > 4_000:
         raise InvalidInput(
-            f"{file} must have at most 4,000 columns, got {len(header):,}: a table has one row for "
-            "each observation, so days or items are rows, not columns."
+            f"{file} must have at most 4,000 columns, got {len(header):,}: write one row per "
+            "series and day."
         )
     names = [name.strip() for name in header]
     groups = [cell.strip() for cell in above[: len(names)]]
@@ -241,14 +240,12 @@ def distinct_names(
         made.append(name if counts[name] == 1 else f"{name} ({counts[name]})".strip())
     renamed = [name for name, old in zip(made, names, strict=True) if name != old and old]
     listed = ", ".join(map(repr, renamed[:3])) + (" and so on" if len(renamed) > 3 else "")
-    return made, [f"Several columns have the same name; they are called {listed}."] * bool(renamed)
+    return made, [f"Columns with the same name were renamed: {listed}."] * bool(renamed)
 
 
 def above_header(count: int, name: str) -> list[str]:
     """Note on lines of a file that are above its header, if there are any."""
-    lines = "line" if count == 1 else f"{count} lines"
-    are = "is" if count == 1 else "are"
-    return [f"The first {lines} of {name} {are} above the header and not read."] * bool(count)
+    return [f"Lines above the header of {name} were not read: {count}."] * bool(count)
 
 
 # --- Rows that are no data: totals, repeated headers, notes below the table.
@@ -317,7 +314,7 @@ def without_noise(cells: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     count = int((noise & (filled > 0)).sum())
     if not noise.any() or noise.all():
         return cells, []
-    notes = []
+    notes: list[str] = []
     if count:
         quoted = [
             ", ".join(str(cell) for cell in row if cell is not None)
@@ -325,9 +322,8 @@ def without_noise(cells: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         ]
         listed = " and ".join(repr(each[:60]) for each in quoted)
         more = f" and {count - 2:,} more" if count > 2 else ""
-        rows = "1 row is" if count == 1 else f"{count:,} rows are"
-        were = "was" if count == 1 else "were"
-        notes.append(f"{rows} no data and {were} left out: {listed}{more}.")
+        said = f"Rows left out, because they are totals or remarks: {listed}{more}."
+        notes.append(Note(said, count / cells.height))
     return cells.filter(~noise), notes
 
 
@@ -381,7 +377,7 @@ def with_types(
     [Date, String]
     >>> with_types(pl.DataFrame({"sold": ["1.501"]}))
     Traceback (most recent call last):
-    unmet.tables.dialect.DecimalUnknown: The numbers in the table must tell ...
+    unmet.tables.dialect.DecimalUnknown: The numbers in the table must have one decimal sign, ...
     """
     if decimal is not None and decimal not in DECIMALS:
         raise InvalidInput(f"decimal must be '.' or ',', got {decimal!r}.")
@@ -542,8 +538,8 @@ def _decimal(
             told.setdefault(fitting[0], column)
     if len(told) == 1:
         return next(iter(told))
-    which = f"The numbers in {name} must tell whether their decimal sign is a point or a comma"
-    say = "say which it is (decimal='.' or decimal=',')"
+    which = f"The numbers in {name} must have one decimal sign"
+    say = "name it (decimal='.' or decimal=',')"
     if told:
         against = {
             sign: text[column].filter(~text[column].str.contains(_PATTERNS[other])).first()
@@ -551,7 +547,7 @@ def _decimal(
         }
         raise DecimalUnknown(
             f"{which}, got {against['.']!r} in column {told['.']!r} and {against[',']!r} in column "
-            f"{told[',']!r}: {say}; the other column is text then."
+            f"{told[',']!r}: {say}."
         )
     if any(text[column].str.contains(r"[$£]").any() for column in signed):
         return "."  # where dollars and pounds are used, so is the point
@@ -566,7 +562,7 @@ def _decimal(
         if point is not None and comma is not None and not (point == comma).all():
             row = int((point != comma).fill_null(False).arg_max() or 0)
             raise DecimalUnknown(
-                f"{which}, got {text[column][row]!r} in column {column!r}, which may be "
+                f"{which}, got {text[column][row]!r} in column {column!r}, which is "
                 f"{point[row]:.10g} or {comma[row]:.10g}: {say}."
             )
     return "."
@@ -629,6 +625,6 @@ def as_bytes(table: pl.DataFrame, dialect: Dialect) -> bytes:
         return as_text(table, dialect).encode(dialect.encoding)
     except UnicodeEncodeError as error:
         raise InvalidInput(
-            f"The table must have characters of {dialect.encoding} only, in which it was read, got "
+            f"The table must have only characters of its encoding {dialect.encoding}, got "
             f"{error.object[error.start]!r}."
         ) from None

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from unmet.arrays import Array, Features
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Note
 from unmet.tables.dates import PARTS, calendar, date_form, fitting_forms, read_dates
 from unmet.tables.reading import as_polars, numbers, require_columns
 
@@ -146,16 +146,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_polars(X)
         self._require(table)
         given = self._given(table)
-        said = []
+        said: list[str] = []
         for name, kind in self.kinds_.items():
             if kind == "number":
                 absent = int(np.isnan(numbers(given, name, "features")).sum())
                 if absent:
-                    said.append(
-                        f"Column {name!r}: {count_rows(absent)} without a number "
-                        f"{'was' if absent == 1 else 'were'} given the median of training, "
-                        f"{self.medians_[name]:g}."
-                    )
+                    filled = f"Empty cells of {name!r} were filled with the training median, "
+                    filled += f"{self.medians_[name]:g}: {count_rows(absent)}."
+                    said.append(Note(filled, absent / given.height))
             else:
                 said += self._unseen(given[name], name)
         return said
@@ -179,15 +177,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if wrong:
             raise InvalidInput(f"calendar must be among {', '.join(PARTS)}, got {wrong[0]!r}.")
         if self.calendar and self.date is None:
-            raise InvalidInput("calendar needs a date column, got date=None.")
+            raise InvalidInput("calendar needs a column of dates: name it (date=).")
         strange = [name for name in self.categories if name not in self.columns]
         if strange:
             raise InvalidInput(f"categories must be among the features, got {strange[0]!r}.")
         twins = sorted({name for name in self.columns if list(self.columns).count(name) > 1})
         if twins:
-            raise InvalidInput(f"features must be named once each, got {twins[0]!r} twice.")
+            raise InvalidInput(f"features must have no column twice, got {twins[0]!r} twice.")
         if not len(self.columns) and not len(self.calendar):
-            raise InvalidInput("features must name at least one column, got none.")
+            raise InvalidInput(
+                "features must have at least one column, got none: name one (features=)."
+            )
 
     def _require(self, table: pl.DataFrame) -> None:
         require_columns(table, self.columns, "features")
@@ -224,7 +224,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise InvalidInput(f"features must be finite, got inf in column {name!r}.")
         seen = values[~np.isnan(values)]
         if not seen.size:
-            raise InvalidInput(f"features must hold values, got none in column {name!r}.")
+            raise InvalidInput(
+                f"features must have values, got only empty cells in column {name!r}: leave it out."
+            )
         self.medians_[name] = float(np.median(seen))
         if seen.size == values.size:
             return [name]
@@ -233,7 +235,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _list(self, given: pl.DataFrame, name: str) -> list[str]:
         if given[name].null_count() == given.height:
-            raise InvalidInput(f"features must hold values, got none in column {name!r}.")
+            raise InvalidInput(
+                f"features must have values, got only empty cells in column {name!r}: leave it out."
+            )
         values = as_categories(given[name]).unique().sort().to_list()
         self.categories_[name] = values
         return [f"{name} = {value}" for value in values]
@@ -275,12 +279,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         values = strange.unique().sort().to_list()
         shown = ", ".join(repr(value) for value in values[:5])
         more = f" and {len(values) - 5} more" if len(values) > 5 else ""
-        were = "was" if len(values) == 1 else "were"
-        count = "counts" if strange.len() == 1 else "count"
-        return [
-            f"Column {name!r}: {shown}{more} {were} never seen in training; "
-            f"{count_rows(strange.len())} {count} as none of the known values."
-        ]
+        said = f"Values of {name!r} that are not in the training data: {shown}{more} "
+        return [Note(f"{said}({count_rows(strange.len())}).", strange.len() / text.len())]
 
 
 def as_categories(column: pl.Series) -> pl.Series:
@@ -302,15 +302,17 @@ def _doubts(values: pl.Series, name: str) -> list[str]:
     if not strange.len() or 2 * numeric.sum() < values.len():
         return []
     return [
-        f"Column {name!r} was taken for {values.len():,} categories, because not all of it can be "
-        f"read as numbers, such as {strange[0]!r}."
+        Note(
+            f"Column {name!r} was read as {values.len():,} categories, because {strange[0]!r} is "
+            "not a number."
+        )
     ]
 
 
 def _dates_in(name: str) -> InvalidInput:
     return InvalidInput(
         f"features must be numbers or text, got dates in column {name!r}: "
-        f"give it as date and ask for calendar features such as weekday and month."
+        "use calendar features such as weekday and month instead (date=, calendar=)."
     )
 
 

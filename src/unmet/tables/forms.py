@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Note
 from unmet.tables.dates import find_period, period_date, period_place, read_dates, readings
 from unmet.tables.dialect import TOTAL, DecimalUnknown, with_types, without_noise
+from unmet.tables.encoding import count_rows
 from unmet.tables.reading import as_polars, read_flags, require_columns
 from unmet.tables.schema import (
     NAMES,
@@ -123,15 +124,19 @@ def read_sales(
     sold = rows[found.sales]
     if sold.dtype.is_numeric() and 10 * (sold > 0).sum() < (sold < 0).sum():
         rows = rows.with_columns(-pl.col(found.sales))
-        notes.append(f"Nearly all of {found.sales!r} is negative: what left the stock was sold.")
+        notes.append(
+            Note(f"The signs of {found.sales!r} were changed, because nearly all are negative.")
+        )
     if found.period is None:
         found = replace(found, period=find_period(rows[found.date], found.date))
     rows, found, said = add_up(rows, found, beside)
     notes += said
     if _looks_like_money(rows[found.sales]):
         notes.append(
-            f"{found.sales!r} looks like money, so orders are money, too; if there are units, name "
-            "their column (sales=)."
+            Note(
+                f"Orders are money, because {found.sales!r} looks like money: name a column of "
+                "units if there is one (sales=)."
+            )
         )
     return SalesTable(rows, found, tuple(notes), n_rows)
 
@@ -163,7 +168,7 @@ def as_long(
     given = schema or Schema()
     rows, notes = without_noise(as_polars(table))
     if not rows.height:
-        raise InvalidInput("table must have at least one row, got none.")
+        raise InvalidInput("table must have at least one row below the header, got none.")
     words = [name for name, kind in rows.schema.items() if kind == pl.String]
     amounts = named(words, (*NAMES["sales"], *NAMES["stock"], *NAMES["price"]))
     ids = [
@@ -178,7 +183,8 @@ def as_long(
         odd = (~rows[name].str.contains(r"^[^\p{L}]*\d[^\p{L}]*$")).fill_null(False)
         if 0 < 20 * odd.sum() <= odd.len():  # a few words among numbers, such as "closed"
             quoted = ", ".join(map(repr, rows[name].filter(odd).unique().sort().head(3)))
-            notes.append(f"Cells of {name!r} that are no numbers count as missing: {quoted}.")
+            said = f"Cells of {name!r} without a number count as missing: {quoted}."
+            notes.append(Note(said, float(odd.mean())))  # type: ignore[arg-type]
             rows = rows.with_columns(rows[name].set(odd, None))
     with suppress(DecimalUnknown):  # columns of text that may be numbers stay text
         rows, _ = with_types(rows, ids)
@@ -187,12 +193,12 @@ def as_long(
         names = rows[name].drop_nulls()
         if 2 * names.len() <= rows.height and rows[name][0] is not None and names.is_unique().all():
             rows = rows.with_columns(pl.col(name).forward_fill())
-            notes.append(f"Empty cells of {name!r} have the value above them.")
+            notes.append(f"Empty cells of {name!r} were filled with the value above.")
     if given.sales is not None and given.sales not in rows.columns:
         items = given.sales.split(",") if isinstance(given.sales, str) else list(given.sales)
         items = [name.strip() for name in items]
         require_columns(rows, items, "sales")
-        notes.append(f"{len(items)} columns are items: each became rows of item and sales.")
+        notes.append(f"{len(items)} columns were read as items, one series each.")
         return _items_as_rows(rows, items), notes, {"series": f"{len(items)} columns"}
     wide: dict[str, str] = {}
     if given.date is None:
@@ -207,13 +213,16 @@ def as_long(
         if not amounts and _has_lines(*asked):
             name = "sales" if "sales" not in rows.columns else "units"
             rows = rows.with_columns(pl.lit(1).alias(name))
-            notes.append("No column tells how much was sold: each row counts as one unit.")
+            notes.append(
+                Note("Each row counts as one unit sold, because no column has quantities (sales=).")
+            )
         elif _are_items(rows, free, amounts) and not _has_lines(*asked):
             amounts = sales_columns(rows, free, coded=True)
             shown = f"{len(amounts)} columns, {amounts[0]} to {amounts[-1]}"
             notes.append(
-                f"{shown}, are taken for items: each became rows of item and sales; if one of them "
-                "is the sales, name it (sales=)."
+                Note(
+                    f"{shown}, were read as items: if one is the column of sales, name it (sales=)."
+                )
             )
             rows, wide = _items_as_rows(rows, amounts), {"series": shown}
     return rows, notes, wide
@@ -301,16 +310,14 @@ def _melted(rows: pl.DataFrame, notes: list[str]) -> tuple[pl.DataFrame, dict[st
         unit = find_period(made[date], date).split()[-1]
     if form == "numbered" and not years:
         notes.append(
-            f"The columns of {unit}s have no year: the first is dated {made[date].min()!s}."
+            f"The columns of {unit}s have no year: the first was dated {made[date].min()!s}."
         )
     dropped = [name for name in rest if name not in (*index, *years)]
     if dropped:
         listed = ", ".join(dropped[:5]) + (" and others" if len(dropped) > 5 else "")
-        notes.append(f"Columns of numbers beside those of {unit}s are not used: {listed}.")
+        notes.append(f"Columns of numbers that are no {unit}s were not used: {listed}.")
     which = f"{len(shown)} columns, {shown[0]} to {shown[-1]}"
-    notes.append(
-        f"{which}, are {unit}s: each became a row of {date} and {' and '.join(by_measure)}."
-    )
+    notes.append(f"{which}, were read as {unit}s of {' and '.join(by_measure)}.")
     return made.select(*index, date, *by_measure), {"date": which}
 
 
@@ -338,7 +345,7 @@ def _ungrouped(
         return rows
     group = pl.when(pl.Series(head)).then(labels[0]).forward_fill().alias("group")
     which = f"{head.sum()} rows of {labels[0]!r}"
-    notes.append(f"{which} are sums of those below them: they became 'group'.")
+    notes.append(f"{which} are sums of the rows below: their names became the column 'group'.")
     return bare.with_columns(group).filter(~head)
 
 
@@ -467,7 +474,7 @@ def _joined_dates(rows: pl.DataFrame, notes: list[str]) -> tuple[pl.DataFrame, l
         read_dates(made, name)
     except InvalidInput:
         return rows, []
-    notes.append(f"{' and '.join(used)} became one column of dates.")
+    notes.append(f"{' and '.join(used)} were joined to one column of dates.")
     return made, [name]
 
 
@@ -502,8 +509,7 @@ def _without_totals(rows: pl.DataFrame, schema: Schema, notes: list[str]) -> pl.
             continue
         labels = ", ".join(repr(each) for each in rows[name].filter(called).unique().sort().head(3))
         count = int(called.sum())
-        were = "1 row is a total" if count == 1 else f"{count:,} rows are totals"
-        notes.append(f"{were} of the others and left out: {labels} in {name!r}.")
+        notes.append(f"Totals left out: {labels} in {name!r} ({count_rows(count)}).")
         rows = rows.filter(~called)
     return rows
 
@@ -524,11 +530,11 @@ def _without_strays(rows: pl.DataFrame, schema: Schema, notes: list[str]) -> pl.
         off = (dates >= days[gap]) == later
         share = rows.select(1.0 / pl.len().over(*schema.series, pl.lit(0))).to_series().to_numpy()
         if gap and share[off].sum() < most * share.sum() and (later or days.size >= gap + 3):
-            count = "1 row is" if off.sum() == 1 else f"{off.sum():,} rows are"
-            notes.append(
-                f"{count} dated {dates[off].min()} to {dates[off].max()}, {apart[gap - 1]:,} days "
-                "from all others, and left out; if such dates are wrong, correct them."
+            said = (
+                f"Rows left out: {off.sum():,} dated {dates[off].min()} to {dates[off].max()}, "
+                f"{apart[gap - 1]:,} days from all others. Correct the dates if they are wrong."
             )
+            notes.append(Note(said, off.sum() / off.size))
             rows = rows.filter(~off)
     return rows
 
@@ -558,8 +564,8 @@ def add_up(
     merged = rows.height - n_groups
     if schema.duplicates == "last":
         kept = placed.unique(keys, keep="last", maintain_order=True).drop("\0place")
-        note = f"{merged:,} rows of the same series and {unit} as a later one were left out."
-        return kept, schema, [note]
+        note = f"Rows left out: {merged:,} with a later row of the same series and {unit}."
+        return kept, schema, [Note(note, merged / rows.height)]
     sales = pl.col(schema.sales)
     made = [pl.when(sales.count() > 0).then(sales.sum()).alias(schema.sales)]
     if schema.sold_out is not None:
@@ -575,12 +581,10 @@ def add_up(
     found = placed.group_by(keys, maintain_order=True).agg(*made)
     days = period_date(first, period, found["\0place"].to_numpy())
     found = found.with_columns(pl.Series(schema.date, days).cast(pl.Date)).drop("\0place")
-    notes = [
-        f"{rows.height:,} rows were added up to {found.height:,}, one for each series and {unit}."
-    ]
+    notes = [f"{rows.height:,} rows were summed to {found.height:,}, one per series and {unit}."]
     if returned:
-        lines = "1 row is a return" if returned == 1 else f"{returned:,} rows are returns"
-        notes.append(f"{lines}, taken off what was sold in the same {unit}.")
+        said = f"Returns were subtracted from sales of the same {unit}: {count_rows(returned)}."
+        notes.append(Note(said, returned / rows.height))
     written = rows[schema.sales]
     if schema.gaps == "auto" and 50 * merged >= rows.height and not (written == 0).any():
         schema = replace(schema, gaps="zero")  # lines of what was sold: no line, nothing sold
@@ -602,30 +606,29 @@ def refuse_senseless(sales: SalesTable) -> None:
     schema, rows = sales.schema, sales.table
     dates, names = rows[schema.date], list(schema.series)
     n_series, n_dates = sales.n_series, dates.n_unique()
-    why, advice = "", "name the columns that tell series apart (series=)"
+    why, advice = "", "name the columns that identify a series (series=)"
     if names and n_series >= 10 and n_dates >= 6:
         counts = rows.group_by(names).agg(pl.len())["len"]
         few = int((counts < 3).sum())
         by = " and ".join(map(repr, names))
         if 2 * few > n_series:
-            why = f"{few:,} of {n_series:,} series, by {by}, have fewer than three rows"
+            why = f"{few:,} of {n_series:,} series ({by}) have fewer than three rows"
         elif 3 * n_series > sales.n_rows:
-            why = f"{sales.n_rows:,} rows are {n_series:,} series, by {by}"
+            why = f"{sales.n_rows:,} rows have {n_series:,} series ({by})"
     last = dates.to_numpy().max()
     ends = rows.group_by(names or pl.lit(0)).agg(pl.col(schema.date).max())[schema.date].sort()
     middle = ends.to_numpy()[(n_series - 1) // 2]
     if not why and (last - middle).astype(np.int64) > 730 and schema.period != "year":
         why = f"the last date is {last}, but most series end {middle}"
-        advice = "correct or leave out rows with such dates"
+        advice = "correct or delete rows with wrong dates"
     n_periods = int(period_place(dates.min(), str(schema.period), last)) + 1
     needed = 200.0 * n_series * n_periods
     if not why and needed > (there := _free_memory()):
-        why = f"{n_series:,} series would need about {needed / 1e9:.1f} GB of {there / 1e9:.1f} GB"
-        advice = "give fewer series, or a shorter past"
+        why = f"{n_series:,} series need about {needed / 1e9:.1f} GB of {there / 1e9:.1f} GB"
+        advice = "use fewer series or a shorter history"
     if why:
         raise InvalidInput(
-            f"A plan of this table cannot be right, because {why}: {advice}, or plan anyway "
-            "(force=True)."
+            f"The table looks wrong, because {why}: {advice}, or plan anyway (force=True)."
         )
 
 

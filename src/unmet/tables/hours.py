@@ -19,9 +19,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.arrays import Array, taken
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Note
 from unmet.tables.dates import read_dates
-from unmet.tables.encoding import as_categories
+from unmet.tables.encoding import as_categories, count_rows
 from unmet.tables.panel import Places
 from unmet.tables.reading import as_polars, finite, numbers, read_flags, require_columns
 from unmet.tables.schema import (
@@ -357,9 +357,10 @@ def _net_returns(sales: Array) -> list[str]:
         lost += back
     if not len(negative):
         return []
-    hours = "1 hour has" if len(negative) == 1 else f"{len(negative):,} hours have"
-    more = f", but for {lost:g} units that were sold on another day" if lost > 1e-9 else ""
-    return [f"{hours} more returned than sold: taken off earlier sales of the day{more}."]
+    more = f", except {lost:g} units sold on another day" if lost > 1e-9 else ""
+    said = f"Hours with more returns than sales: {len(negative):,}. They were subtracted from "
+    said += f"earlier sales of the day{more}."
+    return [Note(said, len(negative) / sales.size)]
 
 
 # --- Reading tables.
@@ -463,8 +464,8 @@ def read_hourly(
         if twice.any():
             row = int(twice.arg_max() or 0)
             raise InvalidInput(
-                f"Each series must have one row for each hour, got several of hour {hours[row]} on "
-                f"{frame[day][row]}: add them up, or name the columns that tell them apart "
+                f"Each series must have one row per hour, got several for hour {hours[row]} on "
+                f"{frame[day][row]}: sum them, or name the columns that identify a series "
                 "(series=)."
             )
         sold = numbers(frame, amount, "sales")
@@ -476,8 +477,8 @@ def read_hourly(
         amounts[told == 0] = np.nan
         gaps = int((rows - told)[told > 0].sum())
         if gaps:
-            have = "1 hour has" if gaps == 1 else f"{gaps:,} hours have"
-            notes.append(f"{have} no number and count as 0 sold.")
+            said = f"Hours without a number count as 0 sold: {gaps:,}."
+            notes.append(Note(said, gaps / sold.size))
         flags = None
         if flag is not None:
             flags = np.zeros(amounts.shape, dtype=np.bool_)
@@ -548,13 +549,13 @@ def read_receipts(
         prices = [name for name in named(free, NAMES["price"]) if frame[name].dtype.is_numeric()]
         keys = list(line_columns(frame, free, moment.dt.date(), next(iter(prices), None)))
         if not keys:
-            notes.append("All lines are one series: no column looks like an item (series=).")
+            notes.append(Note("All rows are one series, because no column has items (series=)."))
     sold = np.ones(frame.height) if amount is None else finite(frame, amount, "quantity")
     once = ~_exported_twice(frame, ticket, notes)
     returned = int((sold[once] < 0).sum())
     if returned:
-        lines_are = "line is a return" if returned == 1 else "lines are returns"
-        notes.append(f"{returned:,} {lines_are}: netted with what was sold.")
+        said = f"Returns were subtracted from sales: {count_rows(returned)}."
+        notes.append(Note(said, returned / frame.height))
     name = "date" if "date" not in keys else "day"
     lines = frame.select(*keys).with_columns(moment.dt.date().alias(name)).filter(once)
     days, code = _days_of(lines, [name, *keys])
@@ -603,8 +604,8 @@ def _one(frame: pl.DataFrame, name: str, found: Sequence[str]) -> str:
     if found:
         return found[0]
     raise InvalidInput(
-        f"{name} must be a column of the table; none of {', '.join(frame.columns[:20])} looks "
-        f"like it: say which ({name}=)."
+        f"{name} must be a column of the table, got none with a likely name among "
+        f"{', '.join(frame.columns[:20])}: name it ({name}=)."
     )
 
 
@@ -640,10 +641,7 @@ def _exported_twice(frame: pl.DataFrame, ticket: str | None, notes: list[str]) -
     copies = np.zeros(frame.height, dtype=np.bool_)
     count = frame.height - frame.n_unique()
     if count and ticket is None:
-        equal = "line equals" if count == 1 else "lines equal"
-        notes.append(
-            f"{count:,} {equal} another in every column: without a column of receipts each counts."
-        )
+        notes.append(Note(f"Repeated rows were kept: {count:,}.", count / frame.height))
     elif count and ticket is not None:
         numbered = frame.select(
             copy=pl.int_range(pl.len()).over(frame.columns) > 0,
@@ -653,11 +651,9 @@ def _exported_twice(frame: pl.DataFrame, ticket: str | None, notes: list[str]) -
         again = pl.col("run") > pl.col("run").min().over("ticket")
         copies = numbered.select(pl.col("copy") & again).to_series().to_numpy()
         count = int(copies.sum())
-        stand = "line stands" if count == 1 else "lines stand"
         if count:
-            notes.append(
-                f"{count:,} {stand} in the table a second time, by {ticket!r}: counted once."
-            )
+            said = f"Receipts that are in the table twice ({ticket!r}) were counted once"
+            notes.append(Note(f"{said}: {count_rows(count)}.", count / frame.height))
     return copies
 
 
@@ -673,7 +669,8 @@ def _moments(
     column = frame[name]
     if column.null_count():
         raise InvalidInput(
-            f"time must be known in every row, got none in {column.null_count():,} of {name!r}."
+            f"time must have a value in every row, got empty cells in "
+            f"{count_rows(column.null_count())} of column {name!r}."
         )
     if column.dtype == pl.Time:
         column = column.cast(pl.String)
@@ -710,8 +707,8 @@ def _wall_clock(column: pl.Series, time_zone: str | None) -> pl.Series:
         if not timed.all():
             row = int((~timed).arg_max() or 0)
             raise InvalidInput(
-                "time must hold a date and a time of day such as 2024-05-31 14:05, got "
-                f"{text[row]!r} in column {name!r}, row {row}."
+                "time must have a date and a time of day such as 2024-05-31 14:05, got "
+                f"{text[row]!r} in row {row + 2} of column {name!r}."
             )
         zoned = text.str.contains(r"(?:Z|[+-]\d{2}:?\d{2})$").all()
         if not zoned or (time_zone is None and not text.str.contains(r"(?:Z|00:?00)$").all()):
@@ -722,20 +719,20 @@ def _wall_clock(column: pl.Series, time_zone: str | None) -> pl.Series:
             column = text.str.to_datetime(time_zone="UTC")
         except pl.exceptions.PolarsError:
             raise InvalidInput(
-                "time must hold times such as 2024-05-31T14:05:00+02:00, got "
+                "time must have values such as 2024-05-31T14:05:00+02:00, got "
                 f"{text[0]!r} in column {name!r}."
             ) from None
     elif column.dtype != pl.Datetime:
         raise InvalidInput(
-            f"time must hold the time of day, got {column.dtype} alone in column {name!r}."
+            f"time must have the time of day, got {column.dtype} in column {name!r}."
         )
     zone = getattr(column.dtype, "time_zone", None)
     if zone is None:
         return column
     if time_zone is None and zone in ("UTC", "Etc/UTC"):
         raise InvalidInput(
-            f"time_zone must be said where times are those of UTC, as in column {name!r}: such as "
-            "Europe/Berlin, so that hours are those of the clock in the shop."
+            f"time_zone must be given for times in UTC, as in column {name!r}: add the zone of the "
+            "shop (time_zone='Europe/Berlin')."
         )
     if time_zone is not None:
         try:
@@ -769,8 +766,8 @@ def _lists_of_hours(column: pl.Series, name: str) -> Array:
     if (lengths != HOURS).any():
         row = int((lengths != HOURS).arg_max() or 0)
         raise InvalidInput(
-            f"{name} must be a list of {HOURS} numbers in every row, got {lengths[row]} in column "
-            f"{column.name!r}, row {row}."
+            f"{name} must be a list of {HOURS} numbers in every row, got {lengths[row]} in row "
+            f"{row + 2} of column {column.name!r}."
         )
     flat = column.explode()
     if not (flat.dtype.is_numeric() or flat.dtype == pl.Boolean):
@@ -814,11 +811,11 @@ def _assemble(
         raise InvalidInput("sales must be finite in every hour, got inf.")
     unknown = np.isnan(amounts).all(axis=1)
     if unknown.all():
-        raise InvalidInput("sales must be known of at least one day, got none.")
+        raise InvalidInput("sales must have numbers on at least one day, got none.")
     gaps = int(np.isnan(amounts[~unknown]).any(axis=1).sum())
     if gaps:
-        of = "1 day" if gaps == 1 else f"{gaps:,} days"
-        notes.append(f"Hours of {of} have no number and count as 0 sold.")
+        said = f"Days with hours without a number, which count as 0 sold: {gaps:,}."
+        notes.append(Note(said, gaps / len(amounts)))
     amounts = np.nan_to_num(amounts)
     notes += _net_returns(amounts)
     days = days.with_columns(pl.Series("\0sales", amounts.sum(axis=1)))
@@ -836,8 +833,8 @@ def _assemble(
     shape = keys.height, int(day.max()) + 1, HOURS
     if np.unique(code * shape[1] + day).size < day.size:
         raise InvalidInput(
-            "Each series must have one row a day, got several: name the columns that tell them "
-            "apart (series=)."
+            "Each series must have one row per day, got several: name the columns that identify a "
+            "series (series=)."
         )
     sales = np.full(shape, np.nan)
     sales[code[~unknown], day[~unknown]] = amounts[~unknown]
@@ -862,10 +859,8 @@ def _assemble(
         empty = ~seen & anything[shop] & offered
         sales[empty] = 0.0
         if empty.any():
-            notes.append(
-                f"{empty.sum():,} {'day' if empty.sum() == 1 else 'days'} on which a shop sold "
-                "something, but not this item, count as 0 sold."
-            )
+            said = f"Days on which a shop sold other items count as 0 sold: {empty.sum():,}."
+            notes.append(Note(said, empty.sum() / empty.size))
     _leave_out_unfinished(sales, first, notes)
     promotions = _promotions(days, (*schema.known_future, *schema.static), code, day, shape[:2])
     opened = _opening_hours(sales, groups, *window)
@@ -912,6 +907,9 @@ def _leave_out_unfinished(sales: Array, first_day: datetime.date, notes: list[st
         sales[:, last] = np.nan
         when = first_day + datetime.timedelta(days=last)
         notes.append(
-            f"{when} is left out: all series are silent after {end[last] + 1}:00, so that day was "
-            "not over when the table was written."
+            Note(
+                f"{when} was left out, because the day is incomplete: no series has sales after "
+                f"{end[last] + 1}:00.",
+                1.0 / max(by_hour.shape[0], 1),
+            )
         )

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.arrays import Array, taken
-from unmet.errors import InvalidInput, SolverFailure
+from unmet.errors import InvalidInput, Note, SolverFailure
 from unmet.tables.dates import (
     CYCLE,
     LENGTH,
@@ -329,20 +329,22 @@ def read_panel_and_facts(
     if repeated.size:
         where = np.sort(place)[repeated[0]]
         raise InvalidInput(
-            f"Each series must have one row a {unit}, got several of "
+            f"Each series must have one row per {unit}, got several for "
             f"{period_date(first, period, where % n_days)}{_called(keys, int(where // n_days))}: "
-            "add them up (duplicates='sum'), or name the columns that tell them apart (series=)."
+            "sum them (duplicates='sum'), or name the columns that identify a series (series=)."
         )
     sales = numbers(table, schema.sales, "sales")
     negative = int((sales < 0).sum())
     if negative:
-        notes.append(f"{count_rows(negative)} with sales below 0 count as 0.")
+        said = f"Sales below 0 were set to 0 in {count_rows(negative)}."
+        notes.append(Note(said, negative / sales.size))
         sales = np.maximum(sales, 0.0)
     if np.isnan(sales).all():
         raise InvalidInput(f"sales must have numbers, got none in column {schema.sales!r}.")
     absent = int(np.isnan(sales).sum())
     if absent:
-        notes.append(f"{count_rows(absent)} without a number in {schema.sales!r} count as unknown.")
+        said = f"Sales are unknown in {count_rows(absent)} without a number in {schema.sales!r}."
+        notes.append(Note(said, absent / sales.size))
 
     n_series = keys.height if keys.width else 1
     shape = (n_series, n_days)
@@ -367,7 +369,7 @@ def read_panel_and_facts(
     if highest > MAX_SALES:
         raise InvalidInput(
             f"sales must be at most {MAX_SALES:g}, got {highest:g} in column {schema.sales!r}: "
-            "give them in a larger unit."
+            "use a larger unit."
         )
     cells = np.zeros((3, 0), dtype=np.intp)
     if later is not None:
@@ -389,8 +391,8 @@ def read_panel_and_facts(
     shut = closed[:, :n_days] & (observed == 0)
     if shut.any():
         notes.append(
-            f"{count_rows(int(shut.sum()))} of closed days are not used: nothing is ever sold on "
-            "such days, so they have no orders."
+            f"Closed days, on which nothing is ever sold, were left out and have no orders: "
+            f"{count_rows(int(shut.sum()))}."
         )
         observed = np.where(shut, np.nan, observed)
         told = None if told is None else np.where(shut, np.nan, told)
@@ -477,13 +479,12 @@ def refuse_absurd(
     of = " or similar ones" if short[who] else ""
     called = "" if panel.keys is None else _called(panel.keys, who)
     others = np.unique(series[wrong]).size - 1
-    more = f" (and of {others:,} more series)" if others else ""
+    more = f" (and so for {others:,} more series)" if others else ""
     look = "check the table of coming days (future=), or " if panel.known else ""
     raise SolverFailure(
-        f"Demand of a {panel.unit} must not be expected above {MAX_TIMES:g} times the "
-        f"largest sales of the series{of}, which are {largest[who]:,.6g}{called}, got "
-        f"{expected[place]:,.6g}{more}, so no orders were made: {look}{advice}, "
-        "or plan anyway (force=True)."
+        f"The forecast for a {panel.unit} must be at most {MAX_TIMES:g} times the largest sales of "
+        f"the series{of}, {largest[who]:,.6g}{called}, got {expected[place]:,.6g}{more}: {look}"
+        f"{advice}, or plan anyway (force=True)."
     )
 
 
@@ -511,7 +512,7 @@ def _number_series(
     for name in names:
         if table[name].null_count():
             raise InvalidInput(
-                f"series must have a value in every row, got none in "
+                f"series must have a value in every row, got empty cells in "
                 f"{count_rows(table[name].null_count())} of column {name!r}."
             )
     hidden = [f"\0{name}" for name in names]
@@ -568,17 +569,16 @@ def _fill_gaps(
         n_empty = int(empty.sum())
     if not n_empty:
         return observed, hidden, as_zero
-    one, unit = n_empty == 1, period.split()[-1]
-    count = f"{n_empty:,} {unit}{'' if one else 's'} without a row count{'s' if one else ''}"
+    count, share = f"{period.split()[-1].capitalize()}s without a row", n_empty / n_inside
     if as_zero:
         why = "" if gaps == "zero" else ", because no row has 0 and many have 1"
-        notes.append(f"{count} as 0 sold{why}.")
+        notes.append(Note(f"{count} count as 0 sold{why}: {n_empty:,}.", share))
         hidden = None if hidden is None else np.where(empty, 0.0, hidden)
         return np.where(empty, 0.0, observed), hidden, True
     if many or gaps == "auto":
-        notes.append(
-            f"{count} as unknown, not as 0; if nothing was sold then, say so (gaps='zero')."
-        )
+        said = f"{count} count as unknown: {n_empty:,}. If nothing was sold, count them as 0 "
+        said += "(gaps='zero')."
+        notes.append(Note(said, share))
     return observed, hidden, False
 
 
@@ -645,18 +645,21 @@ def _without_mistyped(
     if like is None and 2 * len(two_scales) > (count >= 10).sum():
         high, low = two_scales[0]
         raise InvalidInput(
-            f"A plan of this table cannot be right, because most series have two scales in "
-            f"{name!r}, up to {low:,.6g} and from {high:,.6g}, as if cents were among units: "
-            "correct such rows, or plan anyway (force=True)."
+            f"Column {name!r} must have one scale, but most series have values up to {low:,.6g} "
+            f"and from {high:,.6g}, like euros and cents: correct them, or plan anyway "
+            "(force=True)."
         )
     if not found:
         return values
     who, when, usual = found[0]
-    more = f", and so do {len(found) - 1:,} more such cells" if found[1:] else ""
+    more = f" (and {len(found) - 1:,} more such cells)" if found[1:] else ""
     notes.append(
-        f"{values[who, when]:,.10g} in {name!r} on {period_date(*start, when)}{_called(keys, who)} "
-        f"counts as unknown, because the next largest is {usual:,.6g}{more}; if it is right, say "
-        "so (force=True)."
+        Note(
+            f"{values[who, when]:,.10g} in {name!r} on {period_date(*start, when)}"
+            f"{_called(keys, who)} counts as unknown, because the next largest value is "
+            f"{usual:,.6g}{more}: correct it, or keep it (force=True).",
+            len(found) / max(count.sum(), 1),
+        )
     )
     values = values.copy()
     values[tuple(np.array([each[:2] for each in found]).T)] = np.nan
@@ -669,8 +672,8 @@ def _planned(observed: Array, period: str, notes: list[str]) -> NDArray[np.bool_
     last = ENDED[period]
     ended = seen.any(axis=1) & ~seen[:, -last:].any(axis=1)
     if ended.any():
-        count = "1 series has" if ended.sum() == 1 else f"{int(ended.sum()):,} series have"
-        notes.append(f"{count} no row in the last {last} {period}s and no orders.")
+        said = f"Series without a row in the last {last} {period}s have no orders: {ended.sum():,}."
+        notes.append(Note(said, float(ended.mean())))
     return np.asarray(~ended)
 
 
@@ -756,7 +759,8 @@ def _hidden(table: pl.DataFrame, schema: Schema, sales: Array, notes: list[str])
         below = int((stock < sales).sum())
         if below:
             notes.append(
-                f"{count_rows(below)} with stock below sales in {schema.stock!r} count as sold out."
+                f"Stock {schema.stock!r} is below sales in {count_rows(below)}: they count as sold "
+                "out."
             )
         found = np.where(np.isnan(stock), np.nan, (sales >= stock).astype(np.float64))
     if schema.sold_out is not None:
@@ -771,7 +775,8 @@ def _coming_rows(coming: pl.DataFrame, schema: Schema, table: pl.DataFrame) -> p
     """Rows of coming days, with their dates read as those of the table."""
     if schema.date not in coming.columns:
         raise InvalidInput(
-            f"future must have the date column {schema.date!r}, got {', '.join(coming.columns)}."
+            f"future must have the date column {schema.date!r}, got {', '.join(coming.columns)}: "
+            "rename its column."
         )
     dates = read_dates(coming, schema.date, date_form(table, schema.date))
     return coming.with_columns(dates.alias(schema.date))
@@ -790,11 +795,11 @@ def _known(
     lacking = [name for name in schema.known_future if name not in there]
     if lacking:
         more = f" and {len(lacking) - 10:,} more" if len(lacking) > 10 else ""
-        listed = ", ".join(lacking[:10]) + more
-        they = "it" if len(lacking) == 1 else "they"
         notes.append(
-            f"Not used: {listed}, because nothing says what {they} will be on the coming days; "
-            "give a table that does (future=)."
+            Note(
+                f"Not used as features: {', '.join(lacking[:10])}{more}. To use them, add a table "
+                "of their values on the coming days (future=)."
+            )
         )
     found: dict[str, Array] = {}
     categories: list[str] = []
@@ -817,7 +822,7 @@ def _known(
         found[name] = matrix
     empty = sum(int(np.isnan(each[:, at[1].max() + 1 :]).sum()) for each in found.values())
     if empty:
-        notes.append(f"The table of coming days leaves {empty:,} values open.")
+        notes.append(Note(f"The table of coming days has no value in {empty:,} cells (future=)."))
     return found, tuple(categories)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from unmet.arrays import Array
-from unmet.errors import InvalidInput, Unsupported
+from unmet.errors import InvalidInput, Note, Unsupported
 from unmet.files import check_zip
 from unmet.rows import STOCK_SLACK
 from unmet.tables.dates import read_dates
@@ -112,7 +113,7 @@ def _column(column: Any, name: Any) -> Any:
     except (TypeError, pl.exceptions.PolarsError):
         kinds = sorted({type(each).__name__ for each in entries if each is not None})
         raise InvalidInput(
-            f"A column must hold one kind of value, got {' and '.join(kinds)} in {str(name)!r}."
+            f"A column must have one kind of value, got {' and '.join(kinds)} in {str(name)!r}."
         ) from None
 
 
@@ -121,9 +122,17 @@ def require_columns(table: pl.DataFrame, names: Iterable[str | None], field: str
     for name in names:
         if name is not None and name not in table.columns:
             known = ", ".join(table.columns[:20]) + (", …" if table.width > 20 else "")
+            close = get_close_matches(name.lower(), [each.lower() for each in table.columns], 1)
+            likely = [each for each in table.columns if each.lower() in close]
             raise InvalidInput(
-                f"{field} must name columns of the table, got {name!r}; it has {known}."
+                f"{field} must name columns of the table, got {name!r}"
+                + (f": did you mean {likely[0]!r}?" if likely else f". Its columns are {known}.")
             )
+
+
+def row_number(table: pl.DataFrame, row: int) -> int:
+    """Count a row as a spreadsheet does: the header is row 1."""
+    return int(table["\0row"][row]) if "\0row" in table.columns else row + 2
 
 
 def numbers(table: pl.DataFrame, name: str, field: str) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -132,7 +141,7 @@ def numbers(table: pl.DataFrame, name: str, field: str) -> np.ndarray[Any, np.dt
     if column.dtype == pl.Boolean or column.dtype.is_numeric() or column.dtype == pl.Null:
         return column.cast(pl.Float64).to_numpy().astype(np.float64)
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        raise InvalidInput(f"{field} must hold numbers, got {column.dtype} in column {name!r}.")
+        raise InvalidInput(f"{field} must have numbers, got {column.dtype} in column {name!r}.")
     text = column.cast(pl.String).str.strip_chars()
     found = text.cast(pl.Float64, strict=False)
     wrong = found.is_null() & text.is_not_null()
@@ -140,7 +149,8 @@ def numbers(table: pl.DataFrame, name: str, field: str) -> np.ndarray[Any, np.dt
         return found.to_numpy().astype(np.float64)
     row = int(wrong.arg_max() or 0)
     raise InvalidInput(
-        f"{field} must hold numbers, got {column[row]!r} in column {name!r}, row {row}."
+        f"{field} must have numbers, got {column[row]!r} in row {row_number(table, row)} of column "
+        f"{name!r}: correct it, or leave the cell empty."
     )
 
 
@@ -227,19 +237,19 @@ def read_file(
     """
     file = Path(path)
     if not file.is_file():
-        what = "got a folder" if file.is_dir() else "but there is no such file"
-        raise InvalidInput(f"{file} must be a CSV, Excel or Parquet file, {what}.")
+        what = "a folder" if file.is_dir() else "no such file"
+        raise InvalidInput(f"{file} must be a CSV, Excel or Parquet file that exists, got {what}.")
     name = file.name.lower()
     if not name.endswith(SUFFIXES):
-        raise InvalidInput(f"{file} must end in one of {', '.join(SUFFIXES)}.")
+        raise InvalidInput(f"{file} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
     if not file.stat().st_size:
-        raise InvalidInput(f"{file} must hold a table, got an empty file.")
+        raise InvalidInput(f"{file} must have a table, got an empty file.")
     excel, parquet = name.endswith(".xlsx"), name.endswith((".parquet", ".pq"))
     kind = "Excel" if excel else "Parquet" if parquet else "CSV"
     if sheet is not None and not excel:
-        raise InvalidInput(f"sheet is only used of Excel files, got {file}.")
+        raise InvalidInput(f"sheet must not be given for {file}, which is no Excel file.")
     if encoding is not None and (excel or parquet):
-        raise InvalidInput(f"encoding is only used of text files, got {file}.")
+        raise InvalidInput(f"encoding must not be given for {file}, which is no text file.")
     try:
         if parquet:
             found = TableFile(pl.read_parquet(file, hive_partitioning=False))
@@ -251,7 +261,7 @@ def read_file(
     except InvalidInput:
         raise
     except pl.exceptions.PanicException:  # of a reader written in Rust; it is no Exception
-        raise InvalidInput(f"{file} cannot be read as {kind}: it is damaged.") from None
+        raise InvalidInput(f"{file} must be a {kind} file, got a damaged one.") from None
     except Exception as error:  # whatever a reader says of a damaged file
         raise InvalidInput(f"{file} cannot be read as {kind}: {one_line(error)}.") from None
     if not found.table.height:
@@ -269,7 +279,7 @@ def _read_excel(
     check_zip(file)
     sheets = fastexcel.read_excel(file).sheet_names
     if not sheets:
-        raise InvalidInput(f"{file} must hold a table in a sheet, got no sheet.")
+        raise InvalidInput(f"{file} must have a sheet, got none.")
     if sheet is not None and sheet not in sheets:
         raise InvalidInput(
             f"sheet must be one of {', '.join(map(repr, sheets))} in {file}, got {sheet!r}."
@@ -291,7 +301,7 @@ def _read_excel(
     rows = {each: sum(map(any, lines)) for each, lines in first_lines.items()}
     chosen = next(each for each in rows if 10 * rows[each] >= max(rows.values()))  # no cover
     if not rows[chosen]:
-        raise InvalidInput(f"{file} must hold a table in sheet {chosen!r}, got an empty one.")
+        raise InvalidInput(f"{file} must have a table in sheet {chosen!r}, got an empty sheet.")
 
     def read(each: str) -> tuple[pl.DataFrame, list[str]]:
         lines = first_lines[each]
@@ -319,11 +329,10 @@ def _read_excel(
     if alike and "sheet" not in table.columns:
         both = {chosen: table, **alike}
         table = pl.concat(each.with_columns(sheet=pl.lit(name)) for name, each in both.items())
-        notes.append(f"{len(both)} sheets of {file.name} have the same columns; all were read.")
+        notes.append(f"All {len(both)} sheets of {file.name} with the same columns were read.")
     elif others:
         notes.append(
-            f"Of {len(sheets)} sheets in {file.name} one was read, {chosen!r}; name another one "
-            "(sheet=)."
+            Note(f"Only sheet {chosen!r} of {file.name} was read: name another one (sheet=).")
         )
     table, _ = with_types(table, text, decimal, str(file))
     return TableFile(table, notes=tuple(notes))
@@ -341,7 +350,7 @@ def table_bytes(table: pl.DataFrame, suffix: str, dialect: Dialect | None = None
 
     if table.height >= 1_048_576:
         raise InvalidInput(
-            f"A sheet of Excel must have less than 1,048,576 rows, got {table.height:,}."
+            f"An Excel file must have fewer than 1,048,576 rows, got {table.height:,}: write CSV."
         )
     # text stays text, whatever it begins with
     plain = dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False)
@@ -422,23 +431,23 @@ def read_rows(
     if absent == table.height:
         raise InvalidInput(f"observed must have numbers, got none in column {observed!r}.")
     if absent:
-        count = "1 row has" if absent == 1 else f"{absent:,} rows have"
-        were = "was" if absent == 1 else "were"
-        notes.append(f"{count} no number in {observed!r} and {were} left out.")
-        table = table.filter(column.is_not_null())
+        said = f"Rows left out: {absent:,} without a number in {observed!r}."
+        notes.append(Note(said, absent / table.height))
+        table = table.with_row_index("\0row", 2).filter(column.is_not_null())
     seen = finite(table, observed, "observed")
     fields = ("underage_column", "overage_column", "stock_column", "weight_column")
     named = zip((underage, overage, stock, weight), fields, strict=True)
-    for name, field in (*named, (flag, "the column of flags"), (date, "date")):
+    for name, field in (*named, (flag, "flags"), (date, "date")):
         require_columns(table, [name], field)
     require_columns(table, series, "series")
     available = None if stock is None else numbers(table, stock, "stock_column")
     if bad_rows is not None:
-        kept, seen, available = _possible(bad_rows, seen, available, (observed, stock), notes)
+        names = observed, stock
+        kept, seen, available = _possible(table, bad_rows, seen, available, names, notes)
         table = table.filter(kept) if not kept.all() else table
     time, number = _times(table, date, series, notes)
     return TableRows(
-        table=table,
+        table=table.drop("\0row", strict=False),
         observed=seen,
         underage=_positive(table, underage, "underage_column"),
         overage=_positive(table, overage, "overage_column"),
@@ -452,7 +461,12 @@ def read_rows(
 
 
 def _possible(
-    rule: str, seen: Array, stock: Array | None, names: tuple[str, str | None], notes: list[str]
+    table: pl.DataFrame,
+    rule: str,
+    seen: Array,
+    stock: Array | None,
+    names: tuple[str, str | None],
+    notes: list[str],
 ) -> tuple[NDArray[np.bool_], Array, Array | None]:
     """Rows to keep, and their observations and stock, where some of them cannot be."""
     negative = seen < 0
@@ -463,34 +477,36 @@ def _possible(
         short = ~negative & (stock < least - STOCK_SLACK * size)
     for wrong, kind, clipped in (
         (negative, f"{names[0]!r} below 0", "0"),
-        (short, f"{names[1]!r} below {names[0]!r}", "what was sold"),
+        (short, f"{names[1]!r} below {names[0]!r}", repr(names[0])),
     ):
         count = int(wrong.sum())
         if not count:
             continue
         row = int(wrong.argmax())
         number = seen[row] if stock is None or wrong is negative else stock[row]
-        where = f"{'1 row has' if count == 1 else f'{count:,} rows have'} {kind}"
+        where = f"{count:,} with {kind}, the first in row {row_number(table, row)} ({number:g})"
         if rule == "refuse":
             raise InvalidInput(
-                f"bad_rows must be 'drop' or 'clip' where {where} (first row {row} with "
-                f"{number:g}), got 'refuse': the one leaves them out, the other takes them for "
-                f"{clipped}."
+                f"bad_rows must be 'drop' or 'clip' if rows are wrong, got 'refuse' and rows: "
+                f"{where}."
             )
-        done = "left out" if rule == "drop" else f"taken for {clipped}"
-        were = "was" if count == 1 else "were"
-        notes.append(f"{where} (first row {row} with {number:g}) and {were} {done}.")
+        done = "left out" if rule == "drop" else f"set to {clipped}"
+        notes.append(Note(f"Rows {done}: {where}.", count / seen.size))
     if rule == "clip":
         return np.ones(seen.size, dtype=np.bool_), least, _at_least(stock, least)
     kept = ~(negative | short)
     if not kept.any():
-        raise InvalidInput(f"observed must have possible numbers, got none in {names[0]!r}.")
+        raise InvalidInput(f"observed must have numbers of at least 0, got none in {names[0]!r}.")
     return kept, seen[kept], None if stock is None else stock[kept]
 
 
 def _at_least(stock: Array | None, seen: Array) -> Array | None:
     """Stock that is not below what was sold; unknown stock stays unknown."""
     return None if stock is None else np.where(np.isnan(stock), stock, np.maximum(stock, seen))
+
+
+def _cell(value: Any) -> str:
+    return "an empty cell" if value is None else f"{value}"
 
 
 def finite(table: pl.DataFrame, name: str, field: str) -> Array:
@@ -500,8 +516,8 @@ def finite(table: pl.DataFrame, name: str, field: str) -> Array:
     if wrong.any():
         row = int(wrong.argmax())
         raise InvalidInput(
-            f"{field} must have a number in every row, got {table[name][row]} in "
-            f"{int(wrong.sum()):,} rows of column {name!r}, first in row {row}."
+            f"{field} must have a number in every row, got {_cell(table[name][row])} in row "
+            f"{row_number(table, row)} of column {name!r} ({int(wrong.sum()):,} such rows)."
         )
     return values
 
@@ -517,7 +533,7 @@ def read_flags(table: pl.DataFrame, name: str, opposite: bool) -> Array:
         row = int(wrong.arg_max() or 0)
         raise InvalidInput(
             f"The flags in column {name!r} must be yes or no, true or false, 1 or 0, or empty, "
-            f"got {table[name][row]!r} in row {row}."
+            f"got {table[name][row]!r} in row {row_number(table, row)}."
         )
     flags = values.to_numpy().astype(np.float64)
     return 1.0 - flags if opposite else flags
@@ -534,8 +550,8 @@ def _positive(
     if wrong.any():
         row = int(wrong.argmax())
         raise InvalidInput(
-            f"{field} must hold numbers {'of at least' if or_zero else 'above'} 0, "
-            f"got {values[row]:g} in column {name!r}, row {row}."
+            f"{field} must have numbers {'of at least' if or_zero else 'above'} 0, "
+            f"got {values[row]:g} in row {row_number(table, row)} of column {name!r}."
         )
     return values
 
@@ -556,14 +572,15 @@ def _times(
     several = day.is_duplicated()
     if several.any():
         notes.append(
-            "Some dates occur several times in a series, so no order rule was looked for: "
-            "name the columns that tell series apart (series)."
+            Note(
+                "Order rules were not detected, because a series has several rows on the same "
+                "date: name the columns that identify a series (series=)."
+            )
         )
         repeated = table.filter(several)
         same = repeated.height - repeated.unique().height
         if same:
-            rows = "1 row repeats" if same == 1 else f"{same:,} rows repeat"
-            notes.append(f"{rows} another one in every column; each of them counts.")
+            notes.append(Note(f"Repeated rows were kept: {same:,}.", same / table.height))
         return None, None
     notes += _gaps(day)
     return dates.to_numpy(), number.to_numpy().astype(np.int64)
@@ -577,8 +594,8 @@ def _gaps(day: pl.DataFrame) -> list[str]:
     missing = int(by_weekday["gap"].sum())
     if not missing:
         return []
-    days = "1 day has" if missing == 1 else f"{missing:,} days have"
-    return [
-        f"{days} no row inside of a series: nothing is assumed of them; if nothing was sold, add "
-        "rows with 0."
-    ]
+    said = (
+        f"Days without a row within a series: {missing:,}. They count as unknown; if nothing was "
+        "sold, add rows with 0."
+    )
+    return [Note(said, missing / (missing + day.height))]

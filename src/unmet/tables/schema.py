@@ -180,14 +180,14 @@ class Schema:
 
     def with_sold_out(self, column: str) -> Schema:
         """Take a column of flags that the table did not have."""
-        why = {**self.why, "sold_out": "what is left"}
+        why = {**self.why, "sold_out": "stock at the end"}
         return replace(self, sold_out=column, sold_out_opposite=False, why=why)
 
     def with_known_future(self, told: Iterable[str]) -> Schema:
         """Keep as known beforehand what is told of the coming days; the rest is not used."""
         known = tuple(name for name in self.known_future if name in set(told))
         others = {
-            name: "not told of the coming days" for name in self.known_future if name not in known
+            name: "not in a table of coming days" for name in self.known_future if name not in known
         }
         return replace(self, known_future=known, left_out={**self.left_out, **others})
 
@@ -201,7 +201,7 @@ class Schema:
         clash = {self.date, *self.series} & set(columns)
         if clash:
             raise InvalidInput(
-                "Columns of dates and items must be called otherwise than those of the orders, got "
+                "Columns of dates and series must not have a name of a column of orders, got "
                 f"{min(clash)!r}: rename it."
             )
 
@@ -275,22 +275,22 @@ def infer_schema(
     why["series"] = "given"
     if series is None:
         series = series_columns(table, free, dates)
-        why["series"] = "with the date, one row each" if series else "one row a day"
+        why["series"] = "one row per date" if series else "one row per date without it"
         if series is None:
             if given.duplicates == "error":
                 twice = dates.filter(dates.is_duplicated())[0]
                 raise InvalidInput(
-                    f"Each series must have one row a day, got {twice} several times in column "
-                    f"{date!r} and no columns that tell these rows apart: name them (series=), or "
-                    "add rows of the same day up (duplicates='sum')."
+                    f"Each series must have one row per day, got {twice} several times in column "
+                    f"{date!r}: name the columns that identify a series (series=), or sum rows of "
+                    "the same day (duplicates='sum')."
                 )
             series = line_columns(table, free, dates, price)
-            why["series"] = "items and places; rows of the same day are added up"
+            why["series"] = "names; rows of a date are summed"
             units = table[str(sales)]
             if why["sales"] == "its content" and float(units.quantile(0.9) or 0.0) > 20:
                 raise InvalidInput(
-                    f"sales must be the units of each line, got {sales!r} ({_some_values(units)}), "
-                    "of which no name says so: name it (sales=)."
+                    f"sales must be a column of quantities, got {sales!r} ({_some_values(units)}) "
+                    "without a likely name: name it (sales=)."
                 )
     used = {date, sold_out, sales, stock, price, given.on_hand, *series}
     others = [name for name in table.columns if name not in used]
@@ -364,13 +364,13 @@ def _only(table: pl.DataFrame, entry: str, candidates: Sequence[str], why: dict[
     more = f" and {len(listed) - 6} more" if len(listed) > 6 else ""
     if not candidates:
         raise InvalidInput(
-            f"{entry} must be a column of the table, got none that looks like it among "
-            f"{' and '.join(shown)}{more}: name it ({entry}=)."
+            f"{entry} must be a column of the table, got no likely one among "
+            f"{', '.join(shown)}{more}: name it ({entry}=)."
         )
     if len(candidates) > 1:
         raise InvalidInput(
-            f"{entry} must be one column, got {' and '.join(shown)}{more}, which look equally "
-            f"good: name it ({entry}=)."
+            f"{entry} must be one column, got several likely ones, {', '.join(shown)}{more}: name "
+            f"one of them ({entry}=)."
         )
     why.setdefault(entry, "its name" if _rank(candidates[0], NAMES[entry]) else "its content")
     return candidates[0]
@@ -476,7 +476,7 @@ def _stock(table: pl.DataFrame, free: list[str], sales: str, why: dict[str, str]
             continue
         both = table.select(name, sales).drop_nulls()
         if both.height and (both[name] >= both[sales]).mean() >= 0.95:  # type: ignore[operator]
-            why["stock"] = "its name, and sales are not above it"
+            why["stock"] = "its name, never below sales"
             return name
     return None
 
@@ -624,9 +624,9 @@ def _others(
         elif is_afterwards(name):
             left[name] = "known only afterwards"
         elif plain(name) in _CALENDAR:
-            left[name] = "made from the date anyway"
+            left[name] = "made from the date"
         elif values < 2:
-            left[name] = "always the same"
+            left[name] = "constant"
         elif keys and n_series > 1 and table.select(*keys, name).n_unique() == n_series:
             static.append(name)
         elif column.dtype.is_numeric() and _rank(name, NAMES["stock"]) is not None:
@@ -638,7 +638,7 @@ def _others(
         elif column.dtype.is_integer() and (named([name], _NOT_SERIES) or _is_sorted(column)):
             left[name] = "a number of rows or receipts"
         elif column.dtype.is_numeric() and _goes_with(column, table[sales]):
-            left[name] = "goes with sales, so known only afterwards"
+            left[name] = "correlated with sales, so known only afterwards"
         elif _is_clock(column):
             left[name] = "the time of day"
         elif column.dtype.is_temporal():
@@ -646,7 +646,7 @@ def _others(
         elif column.dtype.is_numeric() or column.dtype == pl.Boolean or values <= 60:
             before.append(name)
         else:
-            left[name] = "text of many values"
+            left[name] = "too many different texts"
     return tuple(static), tuple(before), left
 
 

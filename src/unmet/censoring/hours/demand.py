@@ -52,7 +52,7 @@ from unmet.censoring.hours.levels import (
     sums_by_kind,
     weight_of_days,
 )
-from unmet.errors import InvalidInput
+from unmet.errors import InvalidInput, Note
 from unmet.tables.encoding import as_categories
 from unmet.tables.hours import HourlySales
 from unmet.tables.panel import Panel
@@ -243,16 +243,16 @@ class HourlyDemand:
         hidden = float(np.nansum(self.demand) / max(float(np.nansum(self.sold)), 1e-300) - 1)
         if self._certain:
             return (
-                f"Shelves were empty for hours on {chance.mean():.0%} of the days; "
-                f"{hidden:.0%} more was asked for than sold."
+                f"Stock-outs: {chance.mean():.0%} of the days. Estimated demand is {hidden:.0%} "
+                "above sales."
             )
         sure, likely = float((chance > 0.9).mean()), float((chance > 0.5).mean())
         open_ = float(((chance > 0.1) & (chance < 0.9)).mean())
         days = "1 day" if known.sum() == 1 else f"{known.sum():,} days"
         return (
-            f"By the hours of the till, {likely:.0%} of {days} sold out more likely than not "
-            f"({sure:.0%} almost surely); of {open_:.0%} the hours cannot tell. About "
-            f"{chance.mean():.0%} sold out in all, and {hidden:.0%} more was asked for than sold."
+            f"Stock-outs, detected by hours without sales before closing: about "
+            f"{chance.mean():.0%} of {days}. {likely:.0%} are likely, {sure:.0%} almost certain, "
+            f"{open_:.0%} unclear. Estimated demand is {hidden:.0%} above sales."
         )
 
     def on_panel(
@@ -282,12 +282,12 @@ class HourlyDemand:
         keys = self.hours.keys
         if [each for each in names if each not in keys.columns] or (not names and keys.height > 1):
             raise InvalidInput(
-                f"hours must tell series apart as the table does, by "
+                f"hours must have the series of the table, "
                 f"{', '.join(names) or 'nothing'}; got {', '.join(keys.columns)}."
             )
         if panel.unit != "day":
             raise InvalidInput(
-                f"hours can be used where there is one row a day, got one row a {panel.unit}."
+                f"hours needs a table with one row per day, got one row per {panel.unit}."
             )
         place = np.zeros(panel.n_series, dtype=np.intp)
         if names:
@@ -299,8 +299,8 @@ class HourlyDemand:
             known = {row: number for number, row in enumerate(given.iter_rows())}
             if len(known) < given.height:
                 raise InvalidInput(
-                    f"hours must have one series for each of {', '.join(names)}, got several: the "
-                    "table tells fewer apart."
+                    f"hours must have one series for each of {', '.join(names)}, got several: sum "
+                    "them, or add their columns to the table."
                 )
             place = np.array([known.get(row, -1) for row in wanted.iter_rows()], dtype=np.intp)
         dates = panel.date(np.arange(panel.n_days))
@@ -313,7 +313,7 @@ class HourlyDemand:
         for each, sample in zip(lost, self.sample(n, seed) - self.sold, strict=True):
             each[cells] = np.nan_to_num(sample[own])
         if np.isnan(chance[~np.isnan(panel.observed)]).all():
-            raise InvalidInput("hours must be of days and series of the table, got none of them.")
+            raise InvalidInput("hours must have days and series of the table, got none of them.")
         if panel.hidden is not None:
             chance = np.where(np.isnan(panel.hidden), chance, panel.hidden)
             lost[:, panel.hidden == 0.0] = 0.0
@@ -321,7 +321,8 @@ class HourlyDemand:
         notes = [self.describe()]
         if (place < 0).any():
             without = f"{(place < 0).sum():,} of {panel.n_series:,}"
-            notes.append(f"Of {without} series there are no hours.")
+            share = float((place < 0).mean())
+            notes.append(Note(f"Series without hourly sales: {without}.", share))
         return replace(panel, hidden=chance, drawn=panel.observed + lost), notes
 
 

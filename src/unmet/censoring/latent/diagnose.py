@@ -35,24 +35,24 @@ from unmet.costs import Cost, PiecewiseLinearCost
 from unmet.rows import Rows
 
 _SMOOTH = (
-    "Demand that is skewed to the left and hides nothing explains the observations as well as "
-    "censoring does: only a point mass on orders would be proof. So no censoring is assumed."
+    "Demand that is skewed to the left and not censored fits the observations as well as censored "
+    "demand. Only a point mass would prove censoring, so no censoring is assumed."
 )
 _NO_PROOF = (
-    "Nothing is hidden in the chosen model, but others that fit as well hide up to "
-    "{high:.0%} of the rows: finding nothing proves nothing."
+    "The chosen model has no censoring, but other models that fit as well have up to {high:.0%} "
+    "censored rows. So censoring is not ruled out."
 )
 _NO_MARK = (
-    "Orders that scatter leave no mark in the observations that demand of some shape could not "
-    "have: finding nothing proves nothing."
+    "Observations do not show censoring by orders that scatter: some shape of uncensored demand "
+    "fits as well. So censoring is not ruled out."
 )
 _FAILED = (
-    "The shape suggests that something is hidden, but that is not found again in {names}. So no "
+    "The shape suggests censoring, but robustness checks do not confirm it in {names}. So no "
     "censoring is assumed."
 )
 _REMEDY = (
-    "What could tell: how often you sell out (sellout_rate=), {dates}a week of flags (censored=), "
-    "stock levels (stock=) or an audit of some rows (AuditedBand)."
+    "To identify censoring, add one of: the sell-out rate (sellout_rate=), {dates}a week of flags "
+    "(censored=), stock levels (stock=) or an audit of some rows (AuditedBand)."
 )
 
 
@@ -304,21 +304,21 @@ def _certainty(
     notes = []
     if error > 0.3 * spread:
         notes.append(
-            f"Decisions may be off by {error:.3g} from chance alone: limits that vary more in rows "
-            "with the same features would tell more."
+            f"Decisions have a chance error of {error:.3g}: more varied limits in rows with the "
+            "same features reduce it."
         )
     if differ > 0.3 * spread:
-        notes.append(f"Families that explain the limits as well differ by {differ:.3g}.")
+        notes.append(f"Decisions of families that fit equally well differ by {differ:.3g}.")
     if follows:
         found = "no"
         notes.append(
-            "Limits follow from the features, so that rows alike never had different ones: how "
-            "many truths lie beyond them is known, but not how far."
+            "Limits are determined by the features, so the data show how many truths are beyond "
+            "them, but not how far."
         )
     if float(np.mean(level)) > reached:
         notes.append(
-            f"Limits reach the {reached:.0%} quantile of the truth only: what lies beyond, "
-            f"the {float(np.mean(level)):.0%} quantile too, is based on the family."
+            f"Limits reach only the {reached:.0%} quantile of the truth: beyond it, as at the "
+            f"{float(np.mean(level)):.0%} quantile, decisions depend on the family."
         )
         found = "weakly" if found == "yes" else found
     return found, notes

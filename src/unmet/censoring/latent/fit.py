@@ -316,9 +316,9 @@ def _with_order_rule(
         return sample, None  # orders and sales are not negative: no such rule was followed
     found = clone(finder).fit(sample.observation, sample.time, sample.series)
     if not found.accepted_:
-        notes.append("No rule on past observations was found behind the orders.")
+        notes.append("No order rule was detected.")
         return sample, found
-    notes.append(f"Orders followed a rule on past observations: {found.rule_}.")
+    notes.append(f"An order rule was detected: {found.rule_}.")
     flags = found.censored_
     if sample.censored is not None:
         flags = np.where(np.isnan(sample.censored), flags, sample.censored)
@@ -331,7 +331,7 @@ def _sampled(sample: Rows, max_rows: int, seed: int, notes: list[str]) -> Rows:
     if sample.n_rows <= most:
         return sample
     notes.append(
-        f"The latent model learned from a stratified sample of {most:,} of {sample.n_rows:,} rows."
+        f"The latent model was fitted to a stratified sample of {most:,} of {sample.n_rows:,} rows."
     )
     order = np.argsort(sample.observation, kind="stable")
     # one row at random from each of `most` ranges of neighbouring observations
@@ -344,8 +344,8 @@ def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
     """Say in a sentence each what the numbers are based on."""
     if model.order_plane is not None:
         notes.append(
-            f"{model.chosen.share:.0%} of the observations lie exactly on a plane in the features: "
-            "orders that sold out."
+            f"{model.chosen.share:.0%} of the observations lie exactly on a plane in the features, "
+            "so they are sold-out orders."
         )
         return
     if model.interval_censored:
@@ -360,24 +360,24 @@ def _add_notes(model: FittedModel, sample: Rows, notes: list[str]) -> None:
         by = "their likelihood" if model.interval_censored else "rows held out"
         if len(parts) == 1:
             name = model.chosen.model.family.name.replace("_", " ")
-            notes.append(f"The distribution of the {what} is {name}, its slopes shrunk.")
+            notes.append(f"The distribution of the {what} is {name}, with shrunken slopes.")
         else:
             notes.append(
-                f"The distribution of the {what} is a mixture of simple ones with shrunken slopes, "
-                f"weighted by {by}: {', '.join(parts)}."
+                f"The distribution of the {what} is a mixture with shrunken slopes, weighted by "
+                f"{by}: {', '.join(parts)}."
             )
     if model.reach < 1.0 and len(model.members) > 1:
         notes.append(
-            f"Few rows were seen beyond the truth's quantile at {model.reach:.2f}: above it the "
-            "median of the tails of these distributions is taken."
+            f"Above the {model.reach:.2f} quantile of the truth there are few uncensored rows, so "
+            "the median of the tails is used."
         )
     if model.interval_censored:
         return
     if model.data.known:
-        notes.append("Which rows are censored was known for every row.")
+        notes.append("The data say for every row whether it is censored.")
     elif rate is not None:
         given = f"{rate.low:g}" if rate.low == rate.high else f"{rate.low:g} to {rate.high:g}"
-        notes.append(f"The sell-out rate of {given} was given, not found.")
+        notes.append(f"The sell-out rate of {given} was given, not estimated.")
 
 
 def _seed(random_state: Any) -> int:
