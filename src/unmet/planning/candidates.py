@@ -182,12 +182,13 @@ class TrainingSet:
         gap = self.lead_time + generator.integers(1, self.horizon + 1, day.size)
         return np.minimum(gap, day)
 
-    def _as_sold(self, panel: Panel) -> History:
+    def _as_sold(self, panel: Panel, pooled: PooledHistory | None = None) -> History:
         """Give the history of a panel, with a probability for each day that lacks a flag."""
-        history = History(panel, **self._words)
+        history = History(panel, pooled=pooled, **self._words)
         if self._chance is None or not panel.some_unknown:
             return history
-        return History(self._chance.fill(history), **self._words)
+        filled = self._chance.fill(history, other=pooled is not None)
+        return History(filled, pooled=pooled, **self._words)
 
     def _learn_flags(self, series: Places, day: Places) -> DayDemand:
         """Learn the distribution of demand; a day without a flag counts by its probability."""
@@ -256,11 +257,7 @@ class TrainingSet:
     def others_as_sold(self, panel: Panel) -> History:
         """Give the history of other series, as sold."""
         assert self._pooled is not None
-        words = {**self._words, "pooled": self._pooled[0]}
-        history = History(panel, **words)
-        if self._chance is None or not panel.some_unknown:
-            return history
-        return History(self._chance.fill(history, other=True), **words)
+        return self._as_sold(panel, self._pooled[0])
 
     def others_demand(self, as_sold: History) -> tuple[History, Array | None]:
         """Give the history of the demand of other series, and draws of it where any was imputed."""
@@ -271,8 +268,8 @@ class TrainingSet:
         levels = _levels_of(panel, series, day, self.seed)
         draws = np.repeat(panel.observed[None], VIEWS, axis=0)
         draws[:, series, day] = self.censoring.sample(as_sold, series, day, self.seed, levels)
-        words = {**self._words, "pooled": self._pooled[1]}
-        return History(panel, draws.mean(axis=0), **words), draws
+        demand = draws.mean(axis=0)
+        return History(panel, demand, pooled=self._pooled[1], **self._words), draws
 
     def continued(self, panel: Panel) -> tuple[History, Array]:
         """Give the history of the same series some days later, and their demand.

@@ -124,21 +124,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_polars(X)
         self._require(table)
         given = self._given(table)
-        if len(self.feature_names_out_) > 400:  # below, dense is faster
-            return self._sparse(given, table.height)
-        out = np.zeros((table.height, len(self.feature_names_out_)))
-        place = 0
+        blocks: list[Any] = []
         for name, kind in self.kinds_.items():
             if kind == "number":
-                block = self._filled(given, name)
-                out[:, place : place + block.shape[1]] = block
-                place += block.shape[1]
-            else:
-                code = self._codes(given[name], name)
-                known = np.flatnonzero(code >= 0)
-                out[known, place + code[known]] = 1.0
-                place += len(self.categories_[name])
-        return out
+                blocks.append(self._filled(given, name))
+                continue
+            code = self._codes(given[name], name)
+            known = np.flatnonzero(code >= 0)
+            place, shape = (known, code[known]), (table.height, len(self.categories_[name]))
+            blocks.append(sparse.csr_array((np.ones(known.size), place), shape=shape))
+        if len(self.feature_names_out_) > 400:  # below, dense is faster
+            return sparse.csr_array(sparse.hstack(list(map(sparse.csr_array, blocks))))
+        dense = [each if isinstance(each, np.ndarray) else each.toarray() for each in blocks]
+        return np.ascontiguousarray(np.hstack(dense))
 
     def remarks(self, X: Any) -> list[str]:
         """Sentences on values that training never saw, and on missing ones that were filled in."""
@@ -256,20 +254,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             values, list(range(len(values))), default=-1, return_dtype=pl.Int64
         )
         return code.to_numpy()
-
-    def _sparse(self, given: pl.DataFrame, n_rows: int) -> sparse.csr_array:
-        blocks = []
-        for name, kind in self.kinds_.items():
-            if kind == "number":
-                blocks.append(sparse.csr_array(self._filled(given, name)))
-                continue
-            code = self._codes(given[name], name)
-            known = np.flatnonzero(code >= 0)
-            shape = (n_rows, len(self.categories_[name]))
-            blocks.append(
-                sparse.csr_array((np.ones(known.size), (known, code[known])), shape=shape)
-            )
-        return sparse.csr_array(sparse.hstack(blocks, format="csr"))
 
     def _unseen(self, column: pl.Series, name: str) -> list[str]:
         text = as_categories(column)
