@@ -96,7 +96,7 @@ INTERNAL = {
     "Schema": "refuse_taken with_known_future with_sold_out",
     "StockState": "check",
     "StoreEvidence": "is_the_papers smallest_rmse",
-    "SupplyRules": "columns given lasting late leads longest replace rows varies whole",
+    "SupplyRules": "columns given lasting late leads longest replace rows take varies whole",
     "TableEncoder": "sources",
     "Tiers": "checked",
 }

@@ -71,7 +71,9 @@ def parameters(member):
     """Names of the parameters of a class, a function or a method."""
     if isinstance(member, property) or hasattr(member, "func"):
         return []
-    if inspect.isclass(member) and issubclass(member, Exception):
+    if inspect.isclass(member) and (
+        issubclass(member, Exception) or "_is_protocol" in vars(member)
+    ):
         return []
     if isinstance(member, classmethod | staticmethod):
         member = member.__func__

@@ -1,11 +1,11 @@
-"""Real demand, and real lifetimes.
+"""Real demand and real lifetimes.
 
 Demand is from the Python package ddop (BSD-3-Clause; see LICENSE.ddop.txt in this folder). Both
-tables hold demand, not sales, so the truth is known. To study censoring, give them an order policy
+tables hold demand, not sales, so the truth is known. To study censoring, add an order policy
 (`unmet.simulate.history_orders`, `unmet.simulate.censor`).
 
 Lifetimes are from the Python package surpyval (MIT; see LICENSE.surpyval.txt in this folder). Both
-tables are censored: where ``suspended`` is true, the part had not failed at ``time``.
+tables are censored: if ``suspended`` is true, the part had not failed at ``time``.
 """
 
 from __future__ import annotations
@@ -37,34 +37,36 @@ MONTHS = (
 def load_bakery(
     stores: Iterable[int] | None = None, products: Iterable[int] | None = None
 ) -> pl.DataFrame:
-    """Daily demand of a bakery chain: 35 stores, 3 products, 2 January 2016 to 30 April 2019.
+    """Load the daily demand of a bakery chain with 35 stores and 3 products, 2016 to 2019.
 
     Parameters
     ----------
     stores, products : iterable of int, optional
-        Which ones; all by default. Products are 101 (high volume), 109 and 110.
+        Stores and products to keep; None keeps all. Products are 101 (high volume), 109 and 110.
 
     Returns
     -------
     polars.DataFrame
-        127,575 rows, sorted by store, product and date, every day once in every series, with
+        127,575 rows from 2 January 2016 to 30 April 2019, sorted by store, product and date, with
+        every day once in every series:
 
         - ``date``, ``weekday``, ``month``;
         - ``store``, ``product``;
-        - ``demand`` in units; 0 on days without any, mostly holidays and closed days, and not
-          a whole number in 42 rows;
+        - ``demand`` in units: 0 on days without any, mostly holidays and closed days, and not a
+          whole number in 42 rows;
         - ``is_holiday``, ``is_holiday_next2days``, ``is_schoolholiday``;
         - ``promotion_currentweek``, ``promotion_lastweek``;
-        - ``rain``, ``temperature`` (°C) where the store is.
+        - ``rain``, ``temperature`` (°C) at the store.
 
     Notes
     -----
     Source: ddop 0.7.6, https://pypi.org/project/ddop/, licensed BSD-3-Clause, copyright the ddop
-    developers. The weekday is computed from the date: in ddop every row has that of the day
+    developers. The weekday is computed from the date; in ddop each row has the weekday of the day
     before.
 
     Examples
     --------
+    >>> from unmet.data import load_bakery
     >>> table = load_bakery(stores=[2], products=[101, 110])
     >>> table.shape
     (2430, 13)
@@ -85,7 +87,7 @@ def load_bakery(
 
 
 def load_yaz() -> pl.DataFrame:
-    """Daily demand for seven ingredients of a restaurant in Stuttgart, 2013 to 2015.
+    """Load the daily demand for seven ingredients of a restaurant in Stuttgart, 2013 to 2015.
 
     Returns
     -------
@@ -100,10 +102,11 @@ def load_yaz() -> pl.DataFrame:
     Notes
     -----
     Source: ddop 0.7.6, https://pypi.org/project/ddop/, licensed BSD-3-Clause, copyright the ddop
-    developers. The weekday is computed from the date: in ddop it is wrong in one row.
+    developers. The weekday is computed from the date; in ddop it is wrong in one row.
 
     Examples
     --------
+    >>> from unmet.data import load_yaz
     >>> load_yaz().select("date", "weekday", "steak").row(0)
     (datetime.date(2013, 10, 4), 'Friday', 36)
     """
@@ -129,14 +132,14 @@ def _named(number: pl.Expr, names: tuple[str, ...]) -> pl.Expr:
 
 
 def load_sae() -> pl.DataFrame:
-    """Lifetimes of an automotive component: 10 failures and 21 suspensions.
+    """Load lifetimes of an automotive component: 10 failures and 21 suspensions.
 
     Returns
     -------
     polars.DataFrame
         31 rows with
 
-        - ``time``: when it failed, or when it was last seen at work; the source names no unit;
+        - ``time``: when it failed, or when it was last seen working; the source names no unit;
         - ``suspended``: whether it had not failed by then.
 
     Notes
@@ -147,6 +150,7 @@ def load_sae() -> pl.DataFrame:
 
     Examples
     --------
+    >>> from unmet.data import load_sae
     >>> table = load_sae()
     >>> table.height, int(table["suspended"].sum())
     (31, 21)
@@ -155,7 +159,7 @@ def load_sae() -> pl.DataFrame:
 
 
 def load_tires() -> pl.DataFrame:
-    """Lifetimes of tires with seven measurements: 11 failures and 23 suspensions.
+    """Load lifetimes of tires with seven measurements: 11 failures and 23 suspensions.
 
     Returns
     -------
@@ -174,6 +178,7 @@ def load_tires() -> pl.DataFrame:
 
     Examples
     --------
+    >>> from unmet.data import load_tires
     >>> load_tires().select("tire_age", "peel_force", "time", "suspended").row(0)
     (1.22, 0.63, 1.02, True)
     """

@@ -1,11 +1,10 @@
-"""Replenishment: orders given what is on the shelf and on its way, and a lead time.
+"""Replenishment: orders given the stock on hand, the orders on their way, and a lead time.
 
-- `SupplyRules`: lead time, review period, what becomes of unmet demand and of leftovers
-- `StockState`: what is there, and on its way
-- `replenish`: sample paths of demand → orders, and the stock that they lead to
-- `order_up_to`: reorder points and order-up-to levels, for systems that ask for them
-- `DemandDistribution`: sample paths from expected demand, its spread and its dependence over
-periods
+- `SupplyRules`: lead time, review period, and what happens to unmet demand and to leftovers
+- `StockState`: stock on hand and on its way
+- `replenish`: orders from sample paths of demand, and the stock that they lead to
+- `order_up_to`: reorder points and order-up-to levels, for systems that need them
+- `DemandDistribution`: sample paths from expected demand, its spread and its correlation in time
 - `allocate`: a budget or a capacity that many products share
 """
 

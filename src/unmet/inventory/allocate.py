@@ -1,24 +1,25 @@
 """`allocate`: a budget or a capacity that many products share.
 
-**In fractions.** With a price λ on the budget products no longer compete: each takes the quantile
-at the level (u − λw) / (u + o), clipped to its bounds. What products ask for falls as the price
-rises; a search halves the floating-point numbers between a price at which they ask for more than
-there is and one at which they do not, until the proven gap is down to rounding. Where a
-distribution has gaps between its values, what products ask for jumps; between the two sides of a
-jump all mixtures cost the same under that price, and the one that uses up the budget is an optimum.
+**In fractions.** With a price λ on the budget, products no longer compete: each takes the quantile
+at the level (u − λw) / (u + o), clipped to its bounds. The use of the budget falls as the price
+rises. A search bisects between a price at which products use too much and one at which they do not,
+until the proven gap is down to rounding. If a distribution has gaps between its values, the use
+jumps. All mixtures of the two sides of a jump cost the same at that price, and the mixture that
+uses up the budget is an optimum.
 
 **In lots: marginal analysis.** The k-th lot of a product saves s_k = C(y + (k−1)L) − C(y + kL),
-less with every further lot since the expected cost C is convex, and uses wL of the budget. Lots are
-taken by saving per unit of budget, the largest first, until one does not fit (Fox, 1966). If that
-lot could be cut, this would be the optimum, so no allocation in whole lots costs less than
+less with each further lot because the expected cost C is convex, and uses wL of the budget. Lots
+are taken by saving per unit of budget, the largest first, until one does not fit (Fox, 1966). If
+that lot could be cut, this would be the optimum. No allocation in whole lots therefore costs less
+than
 
     cost of the lots taken − λ · what is left of the budget,    λ = s / (wL) of the lot that does
                                                                 not fit
 
-Where every lot uses the same, what cannot buy a lot is no budget, nothing is left, and the lots
-taken are the optimum. Otherwise smaller lots that still fit are taken as well; what remains of the
-bound is the gap. Counting the lots that save more than λ needs no list of all lots: they end beside
-the decision in fractions for that price.
+If all lots use the same amount, a rest that cannot buy a lot is worthless, and the lots taken are
+the optimum. Otherwise smaller lots that still fit are taken as well, and the rest of the bound is
+the gap. To count the lots that save more than λ, no list of all lots is needed: they end next to
+the decision in fractions at that price.
 """
 
 from __future__ import annotations
@@ -45,30 +46,42 @@ _ROUNDING = 1e-12  # relative, of sums that must not exceed a budget
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """Decisions that share a budget; ``str()`` says it in words.
+    """Decisions that share a budget; ``str()`` describes it in words.
 
-    With `groups`, numbers that belong to a budget are arrays with one entry per group, in the order
-    of `groups`; without, they are plain numbers.
+    With `groups`, numbers of a budget are arrays with one entry per group, in the order of
+    `groups`. Without groups they are plain numbers.
 
     Attributes
     ----------
     decision : ndarray of shape (n_products,)
+        Quantity of each product.
     unconstrained : ndarray of shape (n_products,)
-        What the products would get if there were no budget; bounds and lots are kept.
+        Quantity of each product without a budget, within its bounds and lots.
     cost : ndarray of shape (n_products,)
         Expected cost of each decision.
     expected_cost, unconstrained_cost : float
-        Sums over all products: of `decision`, and of `unconstrained`.
+        Total expected cost of `decision` and of `unconstrained`.
     budget, used : float or ndarray of shape (n_groups,)
+        The budget, and the part of it that decisions use.
     shadow_price : float or ndarray of shape (n_groups,)
-        What one more unit of the budget would save; 0 where it does not bind. In lots: the saving
-        of the next lot per unit of budget.
+        Saving by one more unit of the budget; 0 if it does not bind. In lots it is the saving of
+        the next lot per unit of budget.
     binds : bool or ndarray of shape (n_groups,)
-        Whether the budget is less than what the products would get without it.
+        Whether the budget is less than products would use without it.
     gap : float or ndarray of shape (n_groups,)
-        Proven bound on how far the expected cost is above the least possible one.
+        Proven bound on the distance of the expected cost from the least possible one.
     groups : ndarray of shape (n_groups,) or None
         Names of the groups, sorted.
+
+    Examples
+    --------
+    >>> from scipy.stats import norm
+    >>> from unmet import Newsvendor, allocate
+    >>> shared = allocate(Newsvendor(2, 1), norm([50, 70], [10, 20]).ppf, budget=100)
+    >>> shared.binds, round(float(shared.decision.sum()), 6)
+    (True, 100.0)
+    >>> sorted(shared.columns())
+    ['decision', 'expected_cost', 'unconstrained']
     """
 
     decision: Array
@@ -84,7 +97,7 @@ class Allocation:
     groups: NDArray[Any] | None = None
 
     def columns(self) -> dict[str, Array]:
-        """Columns with one entry per product, ready for any table."""
+        """Give columns with one entry per product, ready for any table."""
         return {
             "decision": self.decision,
             "unconstrained": self.unconstrained,
@@ -141,7 +154,7 @@ def allocate(
     step: ArrayLike | None = None,
     groups: Any = None,
 ) -> Allocation:
-    """Share a budget among products so that their expected cost is least.
+    """Divide a budget among products with the least expected cost.
 
     ::
 
@@ -150,23 +163,24 @@ def allocate(
     Parameters
     ----------
     cost : Newsvendor, or another cost with one slope on either side of the truth
-        The same for all products, or with one entry per product.
+        Cost of decisions: the same for all products, or with one entry per product.
     truth : callable, table, LatentBand or fitted model
-        What is known of each product's truth:
+        Distribution of each product's truth:
 
-        - a quantile function, vectorised: it takes a level, or one per product, and returns one
-          quantile per product, e.g. ``scipy.stats.norm(mean, deviation).ppf``;
-        - an array or table of shape (n_products, n_values): equally likely values of each
-          product, such as simulated or past truths; with `levels`, its quantiles;
-        - a fitted `LatentBand`, or a model that was fitted with one: with `X`, one row per product,
-          the quantiles of the latent truth are taken. Nothing is fitted again.
+        - a vectorised quantile function: it takes a level, or one per product, and returns one
+          quantile per product, such as ``scipy.stats.norm(mean, deviation).ppf``;
+        - an array or table of shape (n_products, n_values): equally likely values of each product,
+          such as simulated or past truths; with `levels`, its quantiles;
+        - a fitted `LatentBand`, or a model fitted with one: it gives the quantiles of the truth for
+          `X`, one row per product. Nothing is fitted again.
     budget : float or mapping from group names to floats
-        Money, space or time that the products share. A number holds for every group.
+        Money, space or time that the products share. A number holds for every group. Larger budgets
+        give larger decisions until the budget no longer binds.
     X : table, array-like or sparse matrix of shape (n_products, n_features), optional
-        Features of the products; for a `LatentBand` or a model.
+        Features of the products, for a `LatentBand` or a model.
     levels : array-like of shape (n_values,), optional
-        Says that `truth` holds quantiles at these levels. The truth is taken as uniform between two
-        neighbours, and as never beyond the outer ones.
+        Levels of the quantiles in `truth`. The truth is taken as uniform between two neighbors, and
+        as never beyond the outer ones. None means that `truth` holds equally likely values.
     use : float or array-like of shape (n_products,), default=1
         Budget that one unit of a product uses, not negative.
     lower, upper : float or array-like of shape (n_products,), default=0 and None
@@ -174,26 +188,27 @@ def allocate(
     step : float or array-like of shape (n_products,), optional
         Size of a lot: decisions are multiples of it. None allows fractions.
     groups : array-like of shape (n_products,), optional
-        Which products share a budget, for instance the store. Groups are solved at once.
+        Group of each product, such as its store. Products of a group share a budget. All groups are
+        solved at once. None is one group.
 
     Returns
     -------
     Allocation
+        Decisions, the use of the budget, and its shadow price.
 
     Notes
     -----
-    In fractions, one multiplier λ per budget, its shadow price, leads to the optimum (Hadley and
+    In fractions, one multiplier λ per budget, its shadow price, gives the optimum (Hadley and
     Whitin, 1963): each product gets its quantile at the level (underage − λ·use) / (underage +
-    overage). λ is found until the proven gap is down to rounding, also where samples make the
-    quantile functions jump; the budget is then used up exactly.
+    overage). The search for λ ends when the proven gap is down to rounding, even if samples make
+    the quantile functions jump. The budget is then used up exactly.
 
-    In lots, marginal analysis takes those first that save most per unit of budget (Fox, 1966). That
-    is the optimum where all lots of a budget use the same (`use` times `step`), and wherever `gap`
-    is 0. Otherwise this is a knapsack problem; the answer is less than what one lot saves from the
-    optimum, and `gap` bounds by how much.
+    In lots, marginal analysis first takes the lots that save most per unit of budget (Fox, 1966).
+    That is the optimum if all lots of a budget use the same amount (`use` times `step`), and
+    whenever `gap` is 0. Otherwise this is a knapsack problem: the result is within the saving of
+    one lot of the optimum, and `gap` bounds the distance.
 
-    Expected costs of a quantile function, and its decisions in lots, are based on 65 of its
-    quantiles.
+    Expected costs of a quantile function, and its decisions in lots, use 65 of its quantiles.
 
     Examples
     --------
@@ -205,11 +220,8 @@ def allocate(
     >>> shared = allocate(cost, norm([50, 70], [10, 20]).ppf, budget=100)
     >>> shared.decision.round(1)
     array([33.5, 66.5])
-    >>> print(shared)
-    2 products share a budget of 100 and use 100 of it.
-    One more unit of it would save 1.851.
-    The expected cost is 79.37, of which 40.47 is due to the budget.
-    No allocation costs less.
+    >>> round(shared.shadow_price, 3)
+    1.851
     """
     known = _read_truth(truth, X, levels)
     n_products = known.n_products

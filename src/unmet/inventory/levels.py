@@ -1,12 +1,12 @@
-"""Reorder points and order-up-to levels, for systems that ask for such a table.
+"""Reorder points and order-up-to levels, for systems that need such a table.
 
-Backorders: the level S is the quantile of demand from now until the next order arrives, as for an
-order from empty shelves; with a fixed cost an order waits until the position has fallen to s, and
-all pairs (s, S) of a grid are compared.
+Backorders: the level S is the quantile of demand until the next order arrives, as for an order from
+empty shelves. With a fixed cost an order waits until the position has fallen to s, and all pairs
+(s, S) of a grid are compared.
 
-Lost sales: what is lost is never asked for again, so that levels are lower, the more so the longer
-the lead time. The expected cost is convex in the level (Janakiraman & Roundy 2004); the level is
-found by a search on simulated shelves whose periods are drawn from the paths.
+Lost sales: lost demand does not return, so levels are lower, and lower still for longer lead times.
+The expected cost is convex in the level (Janakiraman & Roundy 2004). A search on simulated shelves,
+whose periods are drawn from the paths, finds the level.
 """
 
 from __future__ import annotations
@@ -29,15 +29,27 @@ _LENGTH, _WARM_UP, _COPIES = 60, 20, 60  # periods that are simulated, those not
 
 @dataclass(frozen=True, eq=False)
 class StockLevels:
-    """Order when the position (on hand and on its way) is at or below the reorder point.
+    """Reorder points and order-up-to levels of each series.
+
+    Order if the position (stock on hand and on its way) is at or below the reorder point.
 
     Attributes
     ----------
     reorder_point, order_up_to : ndarray of shape (n_series,)
-        Orders raise the position to `order_up_to`.
+        Order at or below the first; orders raise the position to the second.
     minimum : ndarray of shape (n_series,)
+        Smallest order.
     lot : ndarray of shape (n_series,)
-        NaN where any quantity can be ordered.
+        Size of a lot; NaN if any quantity can be ordered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.inventory import SupplyRules, order_up_to
+    >>> demand = np.random.default_rng(0).poisson(4, size=(1, 5000, 4))
+    >>> rules = SupplyRules(lead_time=3, holding=0.2, shortage=1, unmet="backordered")
+    >>> order_up_to(demand, rules).orders([12])
+    array([8.])
     """
 
     reorder_point: Array
@@ -46,30 +58,38 @@ class StockLevels:
     lot: Array
 
     def columns(self) -> dict[str, Array]:
-        """Columns with one entry for each series, ready for any table."""
+        """Give columns with one entry for each series, ready for any table."""
         return dict(vars(self))
 
     def orders(self, position: ArrayLike) -> Array:
-        """Say what to order at a position, before lots and minima."""
+        """Give the order at a position, before lots and minima.
+
+        Parameters
+        ----------
+        position : float or array-like of shape (n_series,)
+            Stock on hand and on its way.
+        """
         at = np.asarray(position, dtype=np.float64)
         return np.where(at <= self.reorder_point, np.maximum(self.order_up_to - at, 0.0), 0.0)
 
 
 def order_up_to(paths: ArrayLike, rules: SupplyRules, *, seed: int = 0) -> StockLevels:
-    """Levels to which each order raises what is there and on its way.
+    """Find the levels to which each order raises the stock on hand and on its way.
 
     Parameters
     ----------
     paths : array-like of shape (n_series, n_paths, n_periods)
-        Demand of the coming periods, drawn.
+        Sample paths of demand in the coming periods.
     rules : SupplyRules
-        Leftovers must last: with a shelf life no level is good, because what is about to spoil
-        counts as much as what is fresh.
+        Lead time, review period and costs. A shelf life is refused: no level is good then, because
+        units that are about to spoil would count as much as fresh ones.
     seed : int, default=0
+        Seed of the simulated shelves, for lost sales.
 
     Returns
     -------
     StockLevels
+        Levels of each series.
 
     Examples
     --------

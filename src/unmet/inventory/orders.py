@@ -1,29 +1,30 @@
-"""What to order now: the newsvendor step on what will be missing when the order arrives.
+"""Orders now: a newsvendor on the quantity that will be missing when the order arrives.
 
-Coming demand is given as sample paths. On each of them older stock, on the shelf and on its way, is
-sold first; what it does not meet from the arrival of this order on is C₁ ≤ C₂ ≤ … after one, two, …
-periods. Of an order q, (q − C_j)⁺ is left after j periods, so the expected cost until the next
-order arrives (R periods) is, but for what q does not change::
+Coming demand is given as sample paths. On each path, older stock on the shelf and on its way is
+sold first. The demand that it does not meet, counted from the arrival of this order, is
+C₁ ≤ C₂ ≤ … after one, two, … periods. Of an order q, (q − C_j)⁺ is left after j periods. The
+expected cost until the next order arrives (R periods), without the part that q does not change, is
+therefore::
 
     lost sales    h Σ_{j ≤ R} E(q − C_j)⁺ + p E(C_R − q)⁺ + κ h L E(q − C_R)⁺
     backorders    h Σ_{j ≤ R} E(q − C_j)⁺ + p Σ_{j ≤ R} E(C_j − q)⁺
 
-and with a shelf life of k periods w E(q − C_k)⁺ for what spoils: that does not depend on later
-orders, because the oldest is sold first. All of it is convex and piecewise linear in q with kinks
-at the C_j. Its slope is that of a newsvendor whose truth is a mixture of the C_j, so that the best
-q is a quantile of the mixture: found by sorting, exactly.
+With a shelf life of k periods, w E(q − C_k)⁺ is added for spoiled units. This does not depend on
+later orders, because the oldest units are sold first. The cost is convex and piecewise linear in q,
+with kinks at the C_j. Its slope is that of a newsvendor whose truth is a mixture of the C_j, so the
+best q is a quantile of the mixture, found exactly by sorting.
 
-Demand that is met late is what the next order can still correct, which is why nothing beyond its
-arrival counts: for backorders that is optimal where demand does not fall fast. For lost sales it is
-Morton's (1971) myopic policy, which orders too much (Zipkin 2008): what is left over meets orders
-that were placed on the way and did not know of it, one for each period of the lead time L. So it is
-charged κ h L more, κ = `CARRIED`. The best base-stock level then costs 0 to 14% more on stationary
-demand (`benchmarks/replenishment.py`).
+Nothing beyond the arrival of the next order counts, because the next order can still correct it.
+For backorders this is optimal if demand does not fall fast. For lost sales it is Morton's (1971)
+myopic policy, which orders too much (Zipkin 2008): leftovers meet orders on the way that were
+placed without knowing of them, one for each period of the lead time L. Leftovers are therefore
+charged κ h L more, with κ = `CARRIED`. `benchmarks/replenishment.py` compares the result with the
+best base-stock level.
 
-Where lead times vary, each path has one of its own, L, and the next order another one, L′: the
-j-th period from the arrival on counts with the chance P(R + L′ > L + j − 1) that the next order is
-not there yet, and the shortage of lost sales when it comes. For backorders that is the cost of a
-base-stock policy exactly, if no order can overtake another.
+If lead times vary, each path has its own lead time L, and the next order has L′. The j-th period
+from the arrival counts with the chance P(R + L′ > L + j − 1) that the next order has not arrived,
+and the shortage of lost sales counts when it arrives. For backorders this is exactly the cost of a
+base-stock policy, if no order can overtake another.
 """
 
 from __future__ import annotations
@@ -56,20 +57,30 @@ _ROUNDING = 1e-9  # a share of a lot that is no share
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Stock to come, if this order is placed and no other.
+    """Projected stock, if this order is placed and no other.
 
     Attributes
     ----------
     low, middle, high : ndarray of shape (n_series, n_periods)
-        Units at the end of each period: exceeded on 90, 50 and 10% of the paths.
+        Units at the end of each period that 90, 50 and 10% of the paths exceed.
     empty : ndarray of shape (n_series, n_periods)
-        Chance that demand of the period is not met in full.
+        Probability that demand of the period is not met in full.
     out : ndarray of shape (n_series, n_periods)
-        Chance that demand of this period or of one before it is not met in full.
+        Probability that demand of this or of an earlier period is not met in full.
     short : ndarray of shape (n_series, n_periods)
-        Expected units that are missing; a backordered one counts in every period that it waits.
+        Expected missing units; a backordered unit counts in each period that it waits.
     cost : ndarray of shape (n_series,)
-        Expected cost of all these periods, that of the order included.
+        Expected cost of all these periods, including that of the order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.inventory import SupplyRules, StockState, replenish
+    >>> demand = np.random.default_rng(0).poisson(4, size=(1, 2000, 4))
+    >>> rules = SupplyRules(lead_time=3, holding=0.2, shortage=1)
+    >>> projection = replenish(demand, rules, StockState([8], [[0, 5, 0]])).projection
+    >>> projection.middle, projection.runs_empty()
+    (array([[4., 5., 1., 2.]]), array([-1]))
     """
 
     low: Array
@@ -81,12 +92,23 @@ class Projection:
     cost: Array
 
     def runs_empty(self) -> Places:
-        """First period in which demand is more likely than not to be unmet; −1: in none."""
+        """Find the first period in which demand is more likely than not to be unmet; −1 if none."""
         likely = self.empty >= 0.5
         return np.where(likely.any(axis=1), likely.argmax(axis=1), -1)
 
     def until_next(self, rules: SupplyRules) -> tuple[Array, Array]:
-        """Chance of running out before the next order arrives, and expected units missing then."""
+        """Give the chance of a stock-out before the next order arrives, and expected missing units.
+
+        Parameters
+        ----------
+        rules : SupplyRules
+            Lead time and review period.
+
+        Returns
+        -------
+        chance, missing : ndarray of shape (n_series,)
+            Probabilities and units.
+        """
         n_series, n_periods = self.out.shape
         going_on = next_late(rules, n_series, n_periods)
         ends = going_on - np.pad(going_on[:, 1:], ((0, 0), (0, 1)))
@@ -95,15 +117,25 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Replenishment:
-    """Orders, and what they are meant for.
+    """Orders, and the stock that they lead to.
 
     Attributes
     ----------
     order : ndarray of shape (n_series,)
+        Units to order.
     reviews : ndarray of int, shape (n_series,)
-        How many reviews the order is to last; 0 where a fixed cost says to wait.
+        Number of reviews that the order should last; 0 if a fixed cost makes it better to wait.
     projection : Projection
-        Computed when it is first asked for.
+        Projected stock, computed on first access.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.inventory import SupplyRules, replenish
+    >>> demand = np.random.default_rng(0).poisson(4, size=(1, 2000, 4))
+    >>> found = replenish(demand, SupplyRules(lead_time=3, holding=0.2, shortage=1))
+    >>> found.order, found.reviews
+    (array([5.]), array([1]))
     """
 
     order: Array
@@ -157,25 +189,27 @@ class _Distribution:
 def replenish(
     paths: ArrayLike, rules: SupplyRules, state: StockState | None = None, *, use: ArrayLike = 1.0
 ) -> Replenishment:
-    """Order so that the expected cost from its arrival to that of the next order is least.
+    """Find the orders with the least expected cost from their arrival to that of the next order.
 
     Parameters
     ----------
     paths : array-like of shape (n_series, n_paths, n_periods)
-        Demand of the coming periods, drawn; at least `rules.periods(n_series)` of them.
+        Sample paths of demand in the coming periods; at least `rules.periods(n_series)` periods.
     rules : SupplyRules
+        Lead time, review period, costs and limits.
     state : StockState, optional
-        What is there and on its way; by default nothing.
+        Stock on hand and on its way. None is no stock.
     use : float or array-like of shape (n_series,), default=1
-        How much of the rules' budget a unit uses.
+        Part of the rules' budget that one unit uses.
 
     Returns
     -------
     Replenishment
+        Orders, and the projected stock.
 
     Examples
     --------
-    Three periods until the order arrives; 8 units are there and 5 more on their way:
+    The order arrives in three periods; 8 units are on hand and 5 more on their way:
 
     >>> import numpy as np
     >>> from unmet.inventory import SupplyRules, StockState, replenish
@@ -218,7 +252,33 @@ def replenish(
 
 
 def project(paths: Array, rules: SupplyRules, state: StockState, order: Array) -> Projection:
-    """Follow the shelves on all paths, with an order that arrives after the lead time."""
+    """Simulate the stock on all paths, with an order that arrives after the lead time.
+
+    Parameters
+    ----------
+    paths : ndarray of shape (n_series, n_paths, n_periods)
+        Sample paths of demand in the coming periods.
+    rules : SupplyRules
+        Lead time, costs and shelf life.
+    state : StockState
+        Stock on hand and on its way.
+    order : ndarray of shape (n_series,)
+        Units to order now.
+
+    Returns
+    -------
+    Projection
+        Stock, stock-outs and cost of each period.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.inventory import SupplyRules, StockState, project
+    >>> demand = np.full((1, 10, 3), 4.0)
+    >>> rules = SupplyRules(lead_time=1, holding=0.2, shortage=1)
+    >>> project(demand, rules, StockState([5]), np.array([6.0])).middle
+    array([[1., 3., 0.]])
+    """
     n_series, n_paths, n_periods = paths.shape
     arrivals, shape = state.arrivals(n_periods), (n_series, n_periods)
     levels, (empty, out, short) = np.empty((3, *shape)), np.empty((3, *shape))
@@ -246,14 +306,14 @@ def project(paths: Array, rules: SupplyRules, state: StockState, order: Array) -
 
 
 def next_late(rules: SupplyRules, n_series: int, n_periods: int) -> Array:
-    """Chance that the next order is not there yet in each period, (n_series, n_periods)."""
+    """Give the chance that the next order has not arrived in each period, (n_series, n_periods)."""
     late = rules.late(n_series, n_periods)
     before = np.arange(n_periods) - rules.whole("review", n_series)[:, None]
     return np.where(before < 0, 1.0, np.take_along_axis(late, np.maximum(before, 0), axis=1))
 
 
 def read_paths(paths: ArrayLike, rules: SupplyRules) -> Array:
-    """Read sample paths of demand, or say what is wrong with them."""
+    """Read and check sample paths of demand."""
     drawn = np.asarray(paths)
     if drawn.dtype.kind not in "iuf" or drawn.ndim != 3 or not drawn.size:
         raise InvalidInput(
@@ -274,7 +334,7 @@ def read_paths(paths: ArrayLike, rules: SupplyRules) -> Array:
 
 
 def to_order(distribution: _Distribution, wanted: Array, rules: SupplyRules) -> Array:
-    """Round what is wanted to what can be ordered, the cheapest way."""
+    """Round quantities to allowed orders in the cheapest way."""
     n_series = wanted.size
     minimum = rules.rows("minimum", n_series)
     if rules.lot is None and rules.capacity is None and not minimum.any():
@@ -317,7 +377,7 @@ class Part:
             self.leads = rules.leads(self.n_series, paths.shape[1])
 
     def since_arrival(self, values: Array, count: int) -> Array:
-        """Values of periods from the arrival on; beyond the last period those of the last one."""
+        """Give values of periods from the arrival on; the last period repeats."""
         if self.leads is None:
             return values[..., self.lead : self.lead + count]
         places = np.minimum(self.leads[..., None] + np.arange(count), values.shape[2] - 1)
@@ -347,7 +407,7 @@ class Part:
 
     @property
     def most_reviews(self) -> int:
-        """For how many reviews an order can be meant."""
+        """Largest number of reviews that an order can last."""
         ahead = self.paths.shape[2] - self.lead
         if self.life is not None:
             ahead = min(ahead, max(self.life, self.review))
@@ -359,7 +419,7 @@ class Part:
         return max(reviews * self.review + first, 0 if self.life is None else self.life)
 
     def missing(self, on_hand: Array, arrivals: Array, reviews: int) -> Array:
-        """C₁ ≤ C₂ ≤ …: what older stock does not meet from the arrival on."""
+        """Compute C₁ ≤ C₂ ≤ …: demand that older stock does not meet from the arrival on."""
         n_paths, reach = self.paths.shape[1], self._reach(reviews)
         shelves = Shelves(np.repeat(on_hand[:, None], n_paths, axis=1), self.rules)
         lead = self.lead if self.leads is None else self.leads
@@ -374,10 +434,10 @@ class Part:
         return self.since_arrival(found, reach)
 
     def covered(self, reviews: int, reach: int) -> Array:
-        """Chance that an order of so many reviews later is not there yet, (…, …, reach).
+        """Compute the chance that an order of so many reviews later has not arrived, (…, …, reach).
 
-        By series, path (1: the same for all) and period from the arrival on; no later period of
-        the shelf life counts.
+        The axes are series, path (1: the same for all) and period from the arrival on. Periods
+        after the shelf life do not count.
         """
         ahead = np.arange(reach) - reviews * self.review
         if self.leads is None:
@@ -391,7 +451,7 @@ class Part:
         return found if self.life is None else found * (np.arange(reach) < self.life)
 
     def distribution(self, missing: Array, reviews: int) -> _Distribution:
-        """Give the mixture of what is missing whose quantile is the order."""
+        """Give the mixture of missing quantities whose quantile is the order."""
         n_paths, reach = missing.shape[1:]
         covered = self.covered(reviews, reach)
         ends = covered - np.pad(covered[..., 1:], ((0, 0), (0, 0), (0, 1)))
@@ -441,15 +501,15 @@ class Part:
         return _Distribution(values, shares, under, over)
 
     def some(self, rows: Places) -> Part:
-        """Give some of the series."""
+        """Select series."""
         rules = self.rules.take(rows, self.n_series)
         return Part(self.paths[rows], rules, self.lead, self.review, self.life)
 
     def cycles(self, fixed: Array, most: int) -> tuple[Array, Places]:
-        """Find how many reviews an order should last, and what a period then costs on average.
+        """Find the number of reviews that an order should last, and the mean cost of a period.
 
-        Every cycle begins with empty shelves; the shortest mean cost of a period wins, as Silver
-        and Meal (1973) choose.
+        Each cycle begins with empty shelves. The smallest mean cost of a period wins, as in Silver
+        and Meal (1973).
         """
         some = self.paths[:, :: max(1, self.paths.shape[1] // _CYCLE_PATHS), self.lead :]
         ahead = np.cumsum(some, axis=2)
@@ -469,7 +529,7 @@ class Part:
 
 
 def alike(rules: SupplyRules, paths: Array) -> Iterator[tuple[Places, int, int, int | None]]:
-    """Series that share the numbers of periods, in blocks that fit into memory."""
+    """Yield series that share the numbers of periods, in blocks that fit into memory."""
     n_series, n_paths, n_periods = paths.shape
     names = ("lead_time", "review", *(() if rules.lasting else ("shelf_life",)))
     kinds = np.stack([rules.whole(name, n_series) for name in names], axis=1)

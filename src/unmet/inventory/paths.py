@@ -1,14 +1,14 @@
-"""Sample paths of coming demand: a distribution for every period, and how periods hang together.
+"""Sample paths of coming demand: a distribution for each period, and the correlation of periods.
 
-The distribution of a period has the mean that a model expects, and a variance a μ + b μ², times a
-factor of the series that is shrunk to 1 as far as its own errors do not say otherwise (empirical
-Bayes). Counts are negative binomial, or rounded gamma where they vary less than chance alone makes
-them (`_regular`); other demand is gamma. Days of another kind, such as those on
-which a shop was closed, say nothing of the spread of the others.
+The distribution of a period has the mean that a model expects and a variance a μ + b μ². A factor
+of each series multiplies the variance; it is shrunk to 1 as far as the series' own errors allow
+(empirical Bayes). Counts are negative binomial, or rounded gamma if they vary less than Poisson
+counts (`_regular`). Other demand is gamma. Days of another kind, such as those on which a shop was
+closed, do not affect the spread of the others.
 
-Errors of one forecast hang together: a level that was missed is missed in every period. The normal
-scores of two periods have the correlation c + (1 − c) φ^lag, with c and φ from the errors held
-out. More than there is costs money, because stock is then kept against years that never come.
+Errors of one forecast are correlated: a level that was missed is missed in every period. The normal
+scores of two periods have the correlation c + (1 − c) φ^lag, with c and φ from held-out errors. Too
+large a correlation costs money, because stock then covers years that never come.
 """
 
 from __future__ import annotations
@@ -34,23 +34,35 @@ _STEEPEST = 1.5  # growth of the variance over the horizon
 
 @dataclass(frozen=True, eq=False)
 class DemandDistribution:
-    """How demand spreads around what is expected of it.
+    """Distribution of demand around its expectation.
+
+    `DemandDistribution.fit` estimates it from forecasts and the demand that followed.
 
     Attributes
     ----------
     linear, quadratic : float
         a and b of the variance a μ + b μ².
     factor : ndarray of shape (n_series,)
-        By how much the variance of each series differs.
+        Factor of the variance of each series.
     growth : ndarray of shape (n_periods,)
-        By how much it differs between periods ahead.
+        Factor of the variance of each period ahead.
     common, decay : float
         c and φ of the correlation between periods.
     counted : bool
         Whether demand is in whole units.
     overall, drawn : float
-        Mean squared error of all series in standard deviations, and how many periods of it count as
-        much as those of a series itself.
+        Mean squared error of all series in standard deviations, and the number of periods of it
+        that count as much as those of a series itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.inventory import DemandDistribution
+    >>> sold = np.random.default_rng(0).poisson(20, size=(10, 30, 3))
+    >>> distribution = DemandDistribution.fit(np.full((10, 30, 3), 20.0), sold, counted=True)
+    >>> paths = distribution.draw(np.full((10, 3), 20.0), n_paths=500)
+    >>> paths.shape, round(float(paths.mean()))
+    ((10, 500, 3), 20)
     """
 
     linear: float
@@ -65,22 +77,29 @@ class DemandDistribution:
 
     @classmethod
     def fit(cls, expected: ArrayLike, truth: ArrayLike, *, counted: bool) -> DemandDistribution:
-        """Learn from forecasts that had not seen what they are compared with.
+        """Estimate the distribution from forecasts and the demand that followed.
+
+        The forecasts must not have seen this demand.
 
         Parameters
         ----------
         expected, truth : array-like of shape (n_series, n_origins, n_periods)
-            What was expected at each origin for the periods ahead of it, and what came; NaN where
-            that is not known.
+            Forecast at each origin for the periods ahead, and the demand that followed; NaN if
+            unknown.
         counted : bool
             Whether demand is in whole units.
+
+        Returns
+        -------
+        DemandDistribution
+            The fitted distribution.
 
         Examples
         --------
         >>> import numpy as np
         >>> from unmet.inventory import DemandDistribution
         >>> generator = np.random.default_rng(0)
-        >>> level = generator.gamma(20, 1 / 20, size=(50, 30, 1))  # missed in all periods alike
+        >>> level = generator.gamma(20, 1 / 20, size=(50, 30, 1))  # the same error in all periods
         >>> distribution = DemandDistribution.fit(np.full((50, 30, 4), 40.0),
         ...                     generator.poisson(40 * np.repeat(level, 4, axis=2)), counted=True)
         >>> round(distribution.quadratic, 2), round(distribution.common, 1)
@@ -124,7 +143,13 @@ class DemandDistribution:
         return cls(linear, quadratic, factor, growth, common, decay, counted, overall, drawn)
 
     def for_series(self, expected: Array, truth: Array) -> DemandDistribution:
-        """Give the distribution of other series, by forecasts of them as `fit` takes them."""
+        """Adapt the distribution to other series, by forecasts of them.
+
+        Parameters
+        ----------
+        expected, truth : array-like of shape (n_series, n_origins, n_periods)
+            As in `fit`.
+        """
         mean = np.maximum(expected, self._least_mean)
         known = ~np.isnan(truth) & ~np.isnan(expected)
         variance = self.linear * mean + self.quadratic * mean**2
@@ -133,7 +158,13 @@ class DemandDistribution:
         return replace(self, factor=_factors(squares, known, self.overall, self.drawn))
 
     def variance(self, mean: Array) -> Array:
-        """Variance of demand of which so much is expected, (n_series, …, n_periods)."""
+        """Give the variance of demand for an expected demand.
+
+        Parameters
+        ----------
+        mean : ndarray of shape (n_series, …, n_periods)
+            Expected demand.
+        """
         axes = (slice(None), *(None,) * (mean.ndim - 1))
         periods = mean.shape[-1]
         growth = self.growth[np.minimum(np.arange(periods), self.growth.size - 1)]
@@ -144,14 +175,16 @@ class DemandDistribution:
     def quantile(
         self, mean: Array, series: NDArray[np.intp], period: NDArray[np.intp], level: float
     ) -> Array:
-        """Quantile of the demand of single periods of which so much is expected.
+        """Give a quantile of the demand of single periods.
 
         Parameters
         ----------
-        mean, series, period : ndarray of shape (n_rows,)
-            Periods are those ahead, the first being 0.
+        mean : ndarray of shape (n_rows,)
+            Expected demand.
+        series, period : ndarray of int, shape (n_rows,)
+            Position of the series, and of the period ahead, the first being 0.
         level : float
-            Between 0 and 1.
+            Level between 0 and 1.
         """
         expected, variance = self._moments(mean, series, period)
         at = min(max(level, 1e-9), 1.0 - 1e-9)
@@ -165,7 +198,15 @@ class DemandDistribution:
     def reached(
         self, value: Array, mean: Array, series: NDArray[np.intp], period: NDArray[np.intp]
     ) -> Array:
-        """Chance that the demand of single periods is no more than a value."""
+        """Give the probability that the demand of single periods is at most a value.
+
+        Parameters
+        ----------
+        value : ndarray of shape (n_rows,)
+            Values.
+        mean, series, period
+            As in `quantile`.
+        """
         expected, variance = self._moments(mean, series, period)
         shape = np.maximum(expected**2 / np.maximum(variance, 1e-12 * expected**2), 1e-3)
         if not self.counted:
@@ -192,17 +233,21 @@ class DemandDistribution:
         return expected, factor * (self.linear * expected + self.quadratic * expected**2)
 
     def draw(self, mean: ArrayLike, n_paths: int = 200, *, seed: int = 0) -> Array:
-        """Draw paths of which so much is expected in each period.
+        """Draw sample paths of demand.
 
         Parameters
         ----------
         mean : array-like of shape (n_series, n_periods)
+            Expected demand of each period.
         n_paths : int, default=200
+            Number of paths per series. More paths give more precise orders and take longer.
         seed : int, default=0
+            Seed of the paths.
 
         Returns
         -------
         ndarray of shape (n_series, n_paths, n_periods)
+            Paths.
         """
         expected = np.maximum(np.asarray(mean, dtype=np.float64), self._least_mean)
         if expected.ndim != 2 or expected.shape[0] != self.factor.size:

@@ -1,4 +1,4 @@
-"""The rules of a shop, what is there and on its way, and shelves that fill and empty."""
+"""Supply rules, the state of the stock, and shelves that fill and empty."""
 
 from __future__ import annotations
 
@@ -37,47 +37,50 @@ NUMBERS = (
 
 
 class SupplyRules:
-    """What holds in a shop: when orders arrive, how often one orders, and what mistakes cost.
+    """Rules of supply: when orders arrive, how often you order, and what mistakes cost.
 
-    An order is placed between two periods. With a lead time of 0 it is there when the next period
-    begins, with one of 2 when the third does. Every period, deliveries come first, then demand,
-    then leftovers are counted.
+    You place an order between two periods. With a lead time of 0 it arrives when the next period
+    begins, with a lead time of 2 when the third one begins. In each period, deliveries come first,
+    then demand, then leftovers are counted.
 
     Each number may differ by series. In an `unmet.planning.OrderPlan` it may also be the name of a
-    column, of which the last row of each series counts.
+    column; the last row of each series then counts.
 
     Parameters
     ----------
     lead_time : int, array-like of shape (n_series,), str or mapping, default=0
-        Whole periods between an order and the beginning of the first one that it can serve. Where
-        it varies, a mapping from periods to their chances, or chances of 0, 1, … periods for each
-        series, (n_series, n_leads); a column that varies within a series gives the distribution of
-        its values. Orders then cover whatever time passes until the next one arrives, and are taken
-        not to overtake each other.
+        Whole periods between an order and the first period that it can serve. Longer lead times
+        give larger orders. If it varies, give a mapping from periods to their probabilities, or the
+        probabilities of 0, 1, … periods for each series, (n_series, n_leads). A column that varies
+        within a series gives the distribution of its values. Orders are assumed not to overtake
+        each other.
     review : int, array-like of shape (n_series,) or str, default=1
-        Periods from one order to the next.
-    holding, shortage : float, array-like of shape (n_series,) or str, default=1 and 9
-        What a unit costs that is left at the end of a period, and one that is asked for and not
-        there; a backordered one costs this every period until it is delivered. A plan takes them
-        from its cost where `shortage` is not given.
+        Periods from one order to the next. Longer reviews give larger orders.
+    holding : float, array-like of shape (n_series,) or str, default=1
+        Cost of a unit that is left at the end of a period. Larger values give smaller orders.
+    shortage : float, array-like of shape (n_series,) or str, default=9
+        Cost of a unit of demand that is not in stock. A backordered unit costs this in each period
+        until it is delivered. Larger values give larger orders. A plan takes `holding` and
+        `shortage` from its own cost if you do not give `shortage`.
     unmet : {"lost", "backordered"}, default="lost"
-        What happens to unmet demand.
+        Whether unmet demand is lost or waits.
     shelf_life : int, array-like of shape (n_series,) or str, default=None
-        Periods in which a unit can be sold, the oldest being sold first; None: for ever.
+        Number of periods in which a unit can be sold; the oldest is sold first. None is no limit.
     waste : float, array-like of shape (n_series,) or str, default=None
-        What a unit costs that spoils, by default `holding`. With a shelf life of 1 that is the
-        newsvendor.
+        Cost of a unit that spoils. None takes `holding`, which is the newsvendor for a shelf life
+        of 1.
     fixed : float, array-like of shape (n_series,) or str, default=None
-        What every order costs, whatever its size.
+        Cost of each order, whatever its size. Larger values give fewer and larger orders. None is
+        0.
     lot : float, array-like of shape (n_series,), str or None, default="auto"
-        Orders are multiples of it; None: any quantity. "auto" is 1 in a plan where all sales are
-        whole numbers, and None elsewhere.
+        Orders are multiples of it. None allows any quantity. "auto" is 1 in a plan whose sales are
+        all whole numbers, and None elsewhere.
     minimum : float, array-like of shape (n_series,) or str, default=None
-        Orders are nothing or at least this.
+        Orders are 0 or at least this. None is no minimum.
     capacity : float, array-like of shape (n_series,) or str, default=None
-        Most units of one order.
+        Largest order. None is no limit.
     budget : float, default=None
-        Most units of all orders together.
+        Largest sum of all orders together, in units. None is no limit.
 
     Examples
     --------
@@ -85,10 +88,6 @@ class SupplyRules:
     >>> rules = SupplyRules(lead_time=3, holding=0.2, shortage=1)
     >>> rules.periods(1)
     4
-    >>> SupplyRules(lead_time=1.5)
-    Traceback (most recent call last):
-    ...
-    unmet.errors.InvalidInput: lead_time must be whole periods from 0 to 366, got 1.5.
     """
 
     def __init__(
@@ -128,7 +127,7 @@ class SupplyRules:
 
     @property
     def given(self) -> dict[str, Any]:
-        """Parameters, as for the constructor."""
+        """Parameters, as the constructor takes them."""
         kept = {name: getattr(self, name) for name in (*NUMBERS, "unmet", "budget")}
         kept["lot"] = "auto" if self.auto_lot else self.lot
         if not self.costs_given:
@@ -140,7 +139,7 @@ class SupplyRules:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Columns that numbers are taken from, by the name of the number."""
+        """Columns that hold numbers, by the name of the number."""
         named = {name: getattr(self, name) for name in NUMBERS}
         return {name: value for name, value in named.items() if isinstance(value, str)}
 
@@ -159,13 +158,13 @@ class SupplyRules:
         return self.replace(**own)
 
     def rows(self, name: str, n_series: int) -> Array:
-        """One of the numbers, with an entry for each series."""
+        """Give one of the numbers, with an entry for each series."""
         if name == "waste" and self.waste is None:
             name = "holding"
         return expand(name, getattr(self, name), n_series)
 
     def whole(self, name: str, n_series: int) -> NDArray[np.intp]:
-        """One of the numbers of periods, with an entry for each series."""
+        """Give one of the numbers of periods, with an entry for each series."""
         value: NDArray[np.intp] = getattr(self, name)
         if name == "lead_time" and self.varies:  # half of the deliveries are there by then
             value = self.leads(n_series, np.array([0.5]))[:, 0]
@@ -178,7 +177,7 @@ class SupplyRules:
         return bool(np.ndim(self.lead_time) > 1)
 
     def late(self, n_series: int, n_periods: int) -> Array:
-        """Chance that an order is not there yet in each coming period, (n_series, n_periods)."""
+        """Give the chance that an order is late in each coming period, (n_series, n_periods)."""
         if not self.varies:
             lead = self.whole("lead_time", n_series)
             return (np.arange(n_periods) < lead[:, None]).astype(np.float64)
@@ -190,9 +189,9 @@ class SupplyRules:
         return np.broadcast_to(1.0 - reached, (n_series, n_periods))
 
     def leads(self, n_series: int, at: Array | int) -> NDArray[np.intp]:
-        """Lead times at levels of their distribution; of a number, at so many evenly spread ones.
+        """Give lead times at levels of their distribution; a number is that many even levels.
 
-        All series have the same levels, in an order of chance.
+        All series have the same levels, in random order.
         """
         if not isinstance(at, np.ndarray):
             at = (np.random.default_rng([at, 1]).permutation(at) + 0.5) / at
@@ -204,19 +203,20 @@ class SupplyRules:
         return found
 
     def longest(self, n_series: int) -> int:
-        """Longest lead time of all."""
+        """Give the longest lead time."""
         if not self.varies:
             return int(self.whole("lead_time", n_series).max())
         return int(np.flatnonzero((self.lead_time > 0).any(axis=0)).max())
 
     def periods(self, n_series: int, reviews: int = 1) -> int:
-        """How many coming periods an order depends on: until the next one arrives, or it spoils.
+        """Count the periods that an order depends on: until the next arrives, or it spoils.
 
         Parameters
         ----------
         n_series : int
+            Number of series.
         reviews : int, default=1
-            For how many reviews an order may be meant; more than one where it has a fixed cost.
+            Largest number of reviews that an order may last; more than one with a fixed cost.
         """
         covered = reviews * self.whole("review", n_series)
         if self.shelf_life is not None:
@@ -282,14 +282,15 @@ def _read(name: str, value: PerSeries) -> Any:
 
 @dataclass(frozen=True, init=False, eq=False)
 class StockState:
-    """Stock on hand, and orders on the way by the period in which they arrive.
+    """Stock on hand, and orders on their way by the period in which they arrive.
 
     Parameters
     ----------
     on_hand : float or array-like of shape (n_series,), default=0
-        Units on the shelf. Below 0 are backorders, where demand waits.
+        Units on the shelf. A negative number is backorders.
     on_order : array-like of shape (n_series, n_periods), default=None
-        Units that arrive when the first coming period begins, the second, …
+        Units that arrive when the first coming period begins, the second, and so on. None is no
+        order.
 
     Examples
     --------
@@ -315,23 +316,34 @@ class StockState:
 
     @property
     def n_series(self) -> int:
-        """How many series."""
+        """Number of series."""
         return int(self.on_hand.size)
 
     @property
     def position(self) -> Array:
-        """Stock on hand and all that is on its way."""
+        """Stock on hand plus all orders on their way."""
         return np.asarray(self.on_hand + self.on_order.sum(axis=1))
 
     def arrivals(self, n_periods: int) -> Array:
-        """Units that arrive in each of the coming periods, (n_series, n_periods)."""
+        """Give the units that arrive in each coming period.
+
+        Parameters
+        ----------
+        n_periods : int
+            Number of coming periods.
+
+        Returns
+        -------
+        ndarray of shape (n_series, n_periods)
+            Units.
+        """
         found = np.zeros((self.n_series, n_periods))
         width = min(n_periods, self.on_order.shape[1])
         found[:, :width] = self.on_order[:, :width]
         return found
 
     def check(self, rules: SupplyRules, n_series: int) -> None:
-        """Refuse a state that does not fit the rules, in one sentence."""
+        """Refuse a state that does not fit the rules."""
         if self.n_series != n_series:
             raise InvalidInput(
                 f"state must have one entry for each of {n_series:,} series, got {self.n_series:,}."
@@ -360,24 +372,37 @@ def _matrix(value: ArrayLike) -> Array:
 
 
 class Shelves:
-    """Stock by the number of periods that it can still be sold, the oldest first.
+    """Stock by the number of periods in which it can still be sold, the oldest first.
 
     Parameters
     ----------
     on_hand : ndarray of shape (n_series, …)
-        Units on the shelf; below 0 are backorders. Further axes are copies of the series, such as
-        sample paths or policies. What is there is taken to be fresh.
+        Units on the shelf, taken to be fresh; a negative number is backorders. Further axes are
+        copies of the series, such as sample paths or policies.
     rules : SupplyRules
+        Costs, shelf life, and what happens to unmet demand.
 
     Attributes
     ----------
     stock : ndarray of shape (n_series, …, n_ages)
+        Units by the number of periods left.
     owed : ndarray of shape (n_series, …)
-        Backorders; nothing where unmet demand is lost.
+        Backorders; zero if unmet demand is lost.
     sold, unmet : ndarray of shape (n_series, …)
-        Demand of the last period that was met when it came up, and that was not.
+        Demand of the last period that was met at once, and that was not.
     spoiled : ndarray of shape (n_series, …)
-        Units at its end that cannot be sold any more.
+        Units that spoiled at the end of the last period.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.inventory import SupplyRules
+    >>> from unmet.inventory.rules import Shelves
+    >>> shelves = Shelves(np.array([5.0]), SupplyRules(holding=0.2, shortage=1))
+    >>> shelves.deliver(np.array([3.0]))
+    >>> shelves.sell(np.array([10.0]))
+    >>> shelves.left, shelves.short, shelves.cost()
+    (array([0.]), array([2.]), array([2.]))
     """
 
     def __init__(self, on_hand: Array, rules: SupplyRules) -> None:
@@ -401,7 +426,7 @@ class Shelves:
 
     @property
     def on_hand(self) -> Array:
-        """Units on the shelves, less what is owed."""
+        """Units on the shelves minus backorders."""
         return np.asarray(self.left - self.owed)
 
     @property
@@ -411,11 +436,17 @@ class Shelves:
 
     @property
     def short(self) -> Array:
-        """Units that were missing in the last period; backorders count in each that they wait."""
+        """Missing units of the last period; backorders count in each period that they wait."""
         return self.unmet if self._lost else self.owed
 
     def deliver(self, units: Array) -> None:
-        """Put fresh units on the shelves, after what is owed was served."""
+        """Serve backorders, and put the remaining fresh units on the shelves.
+
+        Parameters
+        ----------
+        units : ndarray of shape (n_series, …)
+            Delivered units.
+        """
         if not self._lost:
             served = np.minimum(self.owed, units)
             self.owed = self.owed - served
@@ -426,7 +457,13 @@ class Shelves:
             self.stock += self._fresh * np.asarray(units)[..., None]
 
     def sell(self, demand: Array) -> None:
-        """Meet the demand of a period, the oldest units first; then a period has passed."""
+        """Meet the demand of a period from the oldest units first, and end the period.
+
+        Parameters
+        ----------
+        demand : ndarray of shape (n_series, …)
+            Demanded units.
+        """
         if self.rules.lasting:
             there = self.stock[..., 0]
             sold = np.minimum(there, demand)
@@ -450,7 +487,7 @@ class Shelves:
         self.sold, self.unmet, self.spoiled = sold, unmet, spoiled
 
     def cost(self) -> Array:
-        """Evaluate the last period, orders aside."""
+        """Compute the cost of the last period, without that of orders."""
         axes = (slice(None), *(None,) * (self.sold.ndim - 1))
         n_series = self.sold.shape[0]
         holding, shortage, waste = (

@@ -1,7 +1,7 @@
-"""Writing a model to a file, and reading it.
+"""Write a model to a file, and read it.
 
-Objects of scikit-learn, and of classes of a user, are parts in the format of skops, an archive of
-its own: skops makes nothing but types that it knows or is told to trust, and runs no code.
+Objects of scikit-learn, and of your own classes, are stored in the format of skops, an archive
+within the archive. skops creates only types that it knows or that you trust, and runs no code.
 """
 
 from __future__ import annotations
@@ -54,31 +54,32 @@ def save(
 ) -> Path:
     """Write a model to one file that holds no code.
 
-    Every model and band rule can be saved, fitted or not, alone or in a scikit-learn pipeline; what
-    `load` gives back decides the same, to the last bit. The file is written whole or not at all.
+    Every model and band rule can be saved, fitted or not, alone or in a scikit-learn pipeline. The
+    loaded model decides exactly the same. The file is written completely or not at all.
 
     Parameters
     ----------
     model : estimator
+        Model, plan, band rule, or pipeline that ends in a model.
     path : str or Path
-        Any name; ``.unmet`` is customary. A file that is there is replaced.
+        File to write. Any name works; ``.unmet`` is customary. An existing file is replaced.
     about : dict, optional
-        Whatever should travel with the model, in plain JSON: names of columns, dates, a comment.
-        `read_about` reads it without loading the model.
+        Further information to store with the model, as plain JSON: names of columns, dates, a
+        comment. `read_about` reads it without loading the model.
     trusted : sequence of str
-        Names of types of your own that the model holds, such as ``"my_costs.MyCost"``. `load` must
-        be given them, too, and must be able to import them.
+        Names of your own types in the model, such as ``"my_costs.MyCost"``. `load` needs them, too,
+        and must be able to import them.
 
     Returns
     -------
     Path
-        Where it was written.
+        The file.
 
     Notes
     -----
-    A file holds what deciding, diagnosing and what-if need, not the training rows; it does not grow
-    with their number. Two rules keep rows: `AuditedBand` and `SearchedBand`, which search again for
-    another cost.
+    A file holds what decisions, the diagnosis and what-if need, without the training rows; it does
+    not grow with their number. Two rules keep rows: `AuditedBand` and `SearchedBand`, which search
+    again for another cost.
 
     Examples
     --------
@@ -90,8 +91,6 @@ def save(
     >>> with TemporaryDirectory() as folder:
     ...     path = unmet.save(model, Path(folder) / "bread.unmet", about={"unit": "loaves"})
     ...     again = unmet.load(path)
-    ...     unmet.persistence.read_about(path)
-    {'unit': 'loaves'}
     >>> bool((again.predict([[5]]) == model.predict([[5]])).all())
     True
     """
@@ -142,31 +141,42 @@ def save(
 def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = MAX_BYTES) -> Any:
     """Load a model that `save` wrote, without running code from the file.
 
-    Checked before anything is made: that the file is one of ours and whole, its format, what it
-    takes in memory, every type in parts of others, and that no tree leads out of itself. Of the
-    types skops decides: scikit-learn's estimators, NumPy's and SciPy's arrays, and plain
-    containers. Of our own classes only those of one registry are made, by their labels; no
-    constructor is called.
+    Before any object is created, the function checks that the file is complete, its format, its
+    size in memory, every type in it, and that no tree leads out of itself. Of the types of skops,
+    it accepts scikit-learn's estimators, arrays of NumPy and SciPy, and plain containers. Of the
+    classes of this package, it creates only those of one registry, by their labels; no constructor
+    is called.
 
     Parameters
     ----------
     path : str or Path
+        File that `save` wrote.
     trusted : sequence of str
-        Names of further types that the file may ask for, such as ``"my_costs.MyCost"``: they are
-        imported and used, so name only what you know.
+        Names of further types that the file may use, such as ``"my_costs.MyCost"``. They are
+        imported and used, so name only types that you know.
     max_bytes : int, default=256 MiB
-        Files that would take more memory are refused: what they unpack to, arrays in the type that
-        they are read as, and 32 bytes for each byte of JSON.
+        Largest size in memory; a larger file is refused. The size counts the unpacked file, arrays
+        in the type in which they are read, and 32 bytes for each byte of JSON.
 
     Returns
     -------
     estimator
-        As it was saved.
+        The model as it was saved.
 
     Notes
     -----
-    Checksums tell a damaged file from a whole one. They are no signature: a person who can write
-    the file decides what the model says, though not what your computer does.
+    Checksums detect a damaged file. They are no signature: a person who can write the file
+    determines what the model decides, but not what your computer does.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from unmet import Newsvendor, LinearDecision, load, save
+    >>> with TemporaryDirectory() as folder:
+    ...     path = save(LinearDecision(Newsvendor(3, 1)), Path(folder) / "bread.unmet")
+    ...     load(path)
+    LinearDecision(cost=Newsvendor(underage=3.0, overage=1.0))
     """
     where, extra, room = Path(path), read_trusted(trusted), Room(max_bytes)
     with _naming(where):
@@ -192,18 +202,30 @@ def load(path: str | Path, *, trusted: Sequence[str] = (), max_bytes: int = MAX_
 
 
 def read_header(path: str | Path) -> dict[str, Any]:
-    """Read what a file says of itself, without loading the model; it needs no extra package.
+    """Read the header of a file without loading the model; needs no extra package.
 
     Parameters
     ----------
     path : str or Path
+        File that `save` wrote.
 
     Returns
     -------
     dict
         ``format`` of the file, ``version`` of the package that wrote it, versions of the
-        ``packages`` it was written with, name of the ``model``'s class (our own without the
-        module), and what was given as ``about`` to `save`.
+        ``packages`` it was written with, name of the ``model``'s class, and the ``about`` given to
+        `save`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from unmet import LinearDecision, Newsvendor, save
+    >>> from unmet.persistence.saving import read_header
+    >>> with TemporaryDirectory() as folder:
+    ...     path = save(LinearDecision(Newsvendor(3, 1)), Path(folder) / "bread.unmet")
+    ...     read_header(path)["model"]
+    'LinearDecision'
     """
     where, room = Path(path), Room(MAX_BYTES)
     with _naming(where):
@@ -211,15 +233,29 @@ def read_header(path: str | Path) -> dict[str, Any]:
 
 
 def read_about(path: str | Path) -> dict[str, Any]:
-    """Read what was given as ``about`` to `save`, without loading the model.
+    """Read the ``about`` that was given to `save`, without loading the model.
 
     Parameters
     ----------
     path : str or Path
+        File that `save` wrote.
 
     Returns
     -------
     dict
+        The information; empty if there is none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from unmet import LinearDecision, Newsvendor, save
+    >>> from unmet.persistence import read_about
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "bread.unmet"
+    ...     path = save(LinearDecision(Newsvendor(3, 1)), path, about={"unit": "loaves"})
+    ...     read_about(path)
+    {'unit': 'loaves'}
     """
     about: dict[str, Any] = read_header(path)["about"]
     return about

@@ -97,13 +97,13 @@ _ARRAY_KINDS = "biufcmMSU"
 
 
 def label_of(value: Any) -> str | None:
-    """Label of one of our classes; None for objects of other classes."""
+    """Give the label of one of our classes; None for objects of other classes."""
     kind = type(value)
     return kind.__name__ if _MODULES.get(kind.__name__) == kind.__module__ else None
 
 
 def class_of(label: Any) -> Any:
-    """Class of a label; its module is imported now, and no other."""
+    """Give the class of a label; imports its module, and no other."""
     if label not in _MODULES:
         raise InvalidInput(f"it has the type {str(label)!r:.60}, which no model of unmet has.")
     return getattr(import_module(_MODULES[label]), label)

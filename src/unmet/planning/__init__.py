@@ -1,7 +1,6 @@
-"""From a table to decisions: columns, costs and a model in the words of a planner.
+"""From a table to decisions: infer columns, estimate what sales hide, choose a model, decide.
 
-The command line and the what-if page do nothing else than to call this package and to show what it
-returns.
+The command line and the what-if page call this package and show its results.
 """
 
 from typing import TYPE_CHECKING

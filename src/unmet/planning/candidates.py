@@ -1,18 +1,17 @@
-"""What is expected of coming periods, and how demand spreads around it.
+"""Demand forecast of coming periods: its expectation, and the spread of demand around it.
 
-Members learn shares of a series' level from its history, each in its own way; their mean is what is
-expected. What it missed on periods that no member had seen says how demand spreads
-(`DemandDistribution`), so that an order at any service level is a quantile of it. A member is left
-out only where the mean is surely better without it.
+Several member models learn shares of a series' level from its history, and their mean is the
+expected demand. Its errors on periods that no member has seen give the spread
+(`DemandDistribution`). An order at any service level is a quantile of the resulting distribution. A
+member is left out only if the mean is clearly better without it.
 
-Where it is known which days sold out, a distribution says what they hid, and the panel is imputed
-twice over: the history looks back on expected demand instead of sales, and a sold-out day is
-learned from, and compared with, as values drawn from the distribution above its sales. A member
-then needs to know nothing of censoring.
+If it is known which days sold out, a distribution estimates what they hid, and the panel is imputed
+in two ways. The history uses expected demand instead of sales. In training and in comparisons,
+values drawn from the distribution above the sales replace a sold-out day. A member then needs to
+know nothing about censoring.
 
-Every day is learned from as it was seen some days before, between the shortest and the longest
-time ahead that orders are decided; a share of the level counts by the level, so that misses are
-those of units.
+Each day is learned from as it was seen some days before, between the shortest and the longest time
+ahead that orders need. A share of the level counts by the level, so that errors are in units.
 """
 
 from __future__ import annotations
@@ -91,28 +90,30 @@ SURE = 3.0
 
 
 class TrainingSet:
-    """What a panel teaches, whatever the model: rows as shares of levels, sold-out days imputed.
+    """Training rows of a panel for any model: shares of levels, with sold-out days imputed.
 
     Parameters
     ----------
     panel : Panel
+        Sales by series and period.
     horizon, lead_time : int
         Orders are decided lead_time + 1 to lead_time + horizon days before.
     seasons, country : as for `History`
     seed : int
+        Seed of draws and samples.
 
     Attributes
     ----------
     history : History
-        Imputed where anything was.
+        History, imputed where days sold out.
     demand : ndarray of shape (n_series, n_days)
         Observations, with the expected demand of sold-out days.
     imputed : bool
-        Whether demand is more than sales somewhere: by a distribution, or by what hours said.
+        Whether demand exceeds sales somewhere, by a distribution or by hourly sales.
     sold_share : ndarray of shape (n_series,)
         Level of sales as a share of that of demand, at the end.
     features, level, value, weight, series, day
-        Of the rows to learn from; values are shares of the level.
+        Columns of the training rows; values are shares of the level.
     """
 
     def __init__(
@@ -351,13 +352,14 @@ Asked: TypeAlias = tuple[Single, Array]
 
 
 class PanelModel(BaseEstimator):
-    """One member: learns from `TrainingSet` what to expect of any rows.
+    """One member model: learns from a `TrainingSet` what to expect of any rows.
 
     Parameters
     ----------
     name : str
         One of `MEMBERS`.
     random_state : int, default=0
+        Seed of the model.
     n_jobs : int, default=None
         Threads of trees.
     """
@@ -506,17 +508,20 @@ def _usual(history: History, series: Places, day: Places, gap: Places) -> Array:
 
 @dataclass(frozen=True)
 class OtherSeries:
-    """What is expected of series that were not learned from.
+    """Demand forecast of series that were not in training.
 
     Attributes
     ----------
     panel : Panel
-        With a probability for each day that lacks a flag.
+        Their panel, with a probability for each day that lacks a flag.
     demand : ndarray of shape (n_series, n_days) or None
         As that of a plan.
     expected : ndarray of shape (n_series, n_periods)
+        Expected demand.
     distribution : DemandDistribution
+        Spread of demand.
     sold_share : ndarray of shape (n_series,)
+        Level of sales as a share of that of demand.
     """
 
     panel: Panel
@@ -527,35 +532,54 @@ class OtherSeries:
 
 
 class DemandForecast:
-    """Expected demand of coming periods and how it spreads: learned once, asked as periods pass.
+    """Expected demand of coming periods, and its spread.
 
-    The members learn from the first part of the panel and are compared with what came in the rest.
-    The errors of their mean there say how demand spreads and how far one miss goes with the next
-    (`DemandDistribution`). Then they learn from all of it.
+    The members learn from the first part of the panel and are compared on the rest. The errors of
+    their mean there give the spread of demand and the correlation of errors (`DemandDistribution`).
+    Then the members learn from the whole panel. `OrderPlan` uses this class; use it yourself if you
+    already have a `Panel`.
 
     Parameters
     ----------
     n_periods : int
-        How many periods ahead.
+        Number of periods ahead.
     model : str or sequence of str, default="auto"
-        One of `MEMBERS`, or several of which the mean is taken; "auto" and "blend" are `BLEND`.
+        One of `MEMBERS`, or several to average. "auto" and "blend" are `BLEND`.
     lead_time : int, default=0
-        Periods between the last one that is known and the first one asked for.
-    seasons, country : as for `History`
+        Periods between the last known period and the first one to forecast. Longer lead times make
+        forecasts less certain.
+    seasons : bool, default=False
+        Whether the history is long enough for features of the season: the month, and the same week
+        a year ago.
+    country : str, default=None
+        Code of a country whose public holidays are features, such as "DE". None uses none.
     seed : int, default=0
+        Seed of models, draws and samples.
     n_jobs : int, optional
-        Threads of boosted trees.
+        Threads of boosted trees. None is one.
 
     Attributes
     ----------
     choice_ : ModelChoice
-        What each member cost on periods held out, beside their mean.
+        Cost of each member and of their mean on held-out periods.
     members_ : tuple of PanelModel
-        Those whose mean is expected.
+        The members that are averaged.
     distribution_ : DemandDistribution
+        Spread of demand around its expectation.
     skewness_ : tuple of two floats or None
-        Of what was missed on periods held out, and its variance; None where nothing was.
+        Skewness of the errors on held-out periods, and its variance; None if nothing was held out.
     training_ : TrainingSet
+        The training rows.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from unmet import OrderPlan
+    >>> from unmet.planning import example
+    >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
+    >>> plan = OrderPlan(horizon=2, model="smoothing").fit(sales)
+    >>> plan.expected_.shape, plan.members_[0].name
+    ((2, 2), 'smoothing')
     """
 
     def __init__(
@@ -584,11 +608,17 @@ class DemandForecast:
         Parameters
         ----------
         panel : Panel
+            Sales by series and period.
         cost : Newsvendor, optional
-            By which orders of single periods are compared; by default members are compared by what
-            they missed of the demand until the horizon.
+            Cost of orders of single periods, by which members are compared. None compares members
+            by their errors of the demand until the horizon.
         progress : callable, optional
-            Is told how far the work is.
+            Called as ``progress(done, total, doing)`` during the work.
+
+        Returns
+        -------
+        DemandForecast
+            Itself.
         """
         self._tell = partial(progress, 2, 5)
         self.training_ = self.training(panel)
@@ -777,11 +807,17 @@ class DemandForecast:
         )
 
     def expected(self, panel: Panel | None = None) -> Array:
-        """Give expected demand from the end of the panel, or of the same series later on.
+        """Give the expected demand after the end of a panel.
+
+        Parameters
+        ----------
+        panel : Panel, optional
+            The same series some periods later. None is the panel of `fit`.
 
         Returns
         -------
         ndarray of shape (n_series, n_periods)
+            Expected units.
         """
         history = self.training_.history if panel is None else self.training_.continued(panel)[0]
         return self._expected(history)
@@ -830,10 +866,15 @@ class DemandForecast:
         return (promised, seen, count) if count else None
 
     def reached(self, level: float) -> float | None:
-        """Share of periods held out whose demand an order at a service level would have met.
+        """Compute the share of held-out periods whose demand orders at a service level would meet.
 
-        Of each half of the origins, by a distribution that is learned from the other half; None
-        where nothing was held out.
+        The distribution for each half of the origins is learned from the other half. None if
+        nothing was held out.
+
+        Parameters
+        ----------
+        level : float
+            Service level, above 0 and below 1.
         """
         if self._held_out is None or self._held_out[0].shape[1] < 2:
             return None
@@ -948,20 +989,21 @@ def driver_of(name: str, cycle: int) -> str:
 def drivers(
     model: PanelModel, history: History, series: Places, day: Places, gap: Places
 ) -> dict[str, Array]:
-    """Take what a model says of rows apart.
+    """Split the forecast of a model into the contributions of groups of features.
 
     Parameters
     ----------
     model : PanelModel
-        Fitted.
+        Fitted model.
     history : History
-        That the rows are seen in.
+        History that gives the features of the rows.
     series, day, gap : ndarray of shape (n_rows,)
+        Series, day, and number of days before it that the row was seen.
 
     Returns
     -------
     dict from str to ndarray of shape (n_rows,)
-        In units, for each of `DRIVERS`; their sum is what `PanelModel.expected` gives.
+        Units for each of `DRIVERS`; their sum is the result of `PanelModel.expected`.
     """
     if model.name in ("smoothing", "seasonal"):
         found = {name: np.zeros(series.size) for name in DRIVERS}

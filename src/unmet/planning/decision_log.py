@@ -1,8 +1,8 @@
-"""The log: what was suggested, what was decided, and what was delivered.
+"""The log: suggested, decided and delivered orders.
 
-Own orders are known stock. A day on which as much was sold as had been delivered sold out, one on
-which less was sold did not: with the log both are known from the second week on, and nothing
-needs to be guessed. Beside the suggestion stands what a planner made of it, so that both can be
+Your own orders are known stock. A day on which you sold as much as was delivered sold out, and a
+day with fewer sales did not. With the log both are known from the second week on, and nothing needs
+to be estimated. The log also records what a planner made of each suggestion, so that both can be
 evaluated later.
 """
 
@@ -34,14 +34,21 @@ _DATE = "date"
 
 @dataclass(frozen=True)
 class Overrides:
-    """What overriding suggestions has cost or saved.
+    """Cost or saving of overriding suggestions.
 
     Attributes
     ----------
     count, known : int
-        Orders that were changed, and those of them whose demand is known or estimated by now.
+        Number of changed orders, and of those whose demand is known or estimated by now.
     cost : float
-        Cost of what was decided, less that of what had been suggested; below 0 it saved.
+        Cost of the decided orders minus that of the suggested ones; negative if overriding saved.
+
+    Examples
+    --------
+    >>> from unmet.planning.decision_log import Overrides
+    >>> overrides = Overrides(count=12, known=10, cost=-35.0)
+    >>> overrides.cost < 0  # overriding saved money
+    True
     """
 
     count: int
@@ -49,7 +56,7 @@ class Overrides:
     cost: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, and what they say."""
+        """Give plain numbers and a sentence, for JSON."""
         return {"count": self.count, "known": self.known, "cost": self.cost, "said": str(self)}
 
     def __str__(self) -> str:
@@ -63,7 +70,7 @@ class Overrides:
 
 
 def unevaluated(level: float) -> str:
-    """Say what changed orders are evaluated by where no costs were given."""
+    """Say how changed orders are evaluated if no costs were given."""
     return (
         f"No costs were given, so changed orders were evaluated with underage {level:.4g} and "
         f"overage {1 - level:.4g}."
@@ -71,31 +78,34 @@ def unevaluated(level: float) -> str:
 
 
 class DecisionLog:
-    """Decisions of the past, one for each series and date.
+    """Past decisions, one for each series and date.
 
     Parameters
     ----------
     series : sequence of str
-        Columns that tell series apart.
+        Columns that identify a series.
     table : polars.DataFrame, optional
-        As `table`; empty by default.
+        Past decisions, with the columns of the attribute `table`. None is an empty log.
     certain : bool, default=True
-        Whether it is known that orders were placed. Of a table of orders that nobody logged it is
-        not: `flags` then asks whether the sales since agree with it.
+        Whether the orders were surely placed. For a table of orders that nobody logged this is
+        False: `flags` then checks whether later sales agree with it.
 
     Attributes
     ----------
     table : polars.DataFrame
-        The columns of the series as text, ``date``, ``suggested``, ``decided``, ``delivered``;
-        the last two are empty where nobody said otherwise.
+        The columns of the series as text, ``date``, ``suggested``, ``decided``, ``delivered``. The
+        last two are empty if nothing else was recorded.
 
     Examples
     --------
-    >>> import datetime, polars as pl
-    >>> log = DecisionLog(["item"])
-    >>> order_table = pl.DataFrame({"item": ["a", "b"], "date": [datetime.date(2024, 5, 6)] * 2,
-    ...                       "order": [4, 7]})
-    >>> log = log.suggested(order_table).changed(order_table.with_columns(order=pl.Series([4, 9])))
+    >>> import datetime
+    >>> import polars as pl
+    >>> from unmet.planning import DecisionLog
+    >>> orders = pl.DataFrame(
+    ...     {"item": ["a", "b"], "date": [datetime.date(2024, 5, 6)] * 2, "order": [4, 7]}
+    ... )
+    >>> log = DecisionLog(["item"]).suggested(orders)
+    >>> log = log.changed(orders.with_columns(order=pl.Series([4, 9])))
     >>> log.table["decided"].to_list()
     [None, 9.0]
     """
@@ -120,7 +130,15 @@ class DecisionLog:
 
     @classmethod
     def read(cls, file: Path, series: Sequence[str]) -> DecisionLog:
-        """Read a log from a Parquet file, or begin one where there is none."""
+        """Read a log from a Parquet file, or begin a new one if there is no file.
+
+        Parameters
+        ----------
+        file : Path
+            Parquet file.
+        series : sequence of str
+            Columns that identify a series.
+        """
         if not file.exists():
             return cls(series)
         found = read_table(file)
@@ -138,9 +156,9 @@ class DecisionLog:
     def of_orders(
         cls, orders: pl.DataFrame, series: Sequence[str], date: str, form: str | None = None
     ) -> DecisionLog | None:
-        """Take a table that a plan has written for a log; None where it is no such table.
+        """Make a log from a table of orders that a plan has written; None for any other table.
 
-        Nobody says that these orders were placed: it is a log that is not `certain`.
+        The orders may not have been placed, so the log is not `certain`.
         """
         written = (*series, date, "order", "usual_sales", "safety", "based_on", "outside_data")
         if not set(written) <= set(orders.columns):
@@ -157,8 +175,8 @@ class DecisionLog:
     ) -> DecisionLog:
         """Read a log, change it and write it, while no other process does the same.
 
-        What others have written since somebody last read the log is kept. Where two enter the same
-        series and date, the later one counts.
+        Entries that others wrote in the meantime are kept. If two write the same series and date,
+        the later one counts.
         """
         with alone_in(file.resolve().parent):  # of the file itself: others may come by a link
             log = change(cls.read(file, series))
@@ -166,7 +184,13 @@ class DecisionLog:
         return log
 
     def write(self, file: Path) -> None:
-        """Write the log as a Parquet file that is whole or absent; what stood there is replaced."""
+        """Write the log to a Parquet file, completely or not at all; replaces an existing file.
+
+        Parameters
+        ----------
+        file : Path
+            Parquet file.
+        """
         if file.suffix.lower() != ".parquet":
             raise InvalidInput(f"log must be a Parquet file, got {file.name}.")
         content = BytesIO()
@@ -178,7 +202,22 @@ class DecisionLog:
     def suggested(
         self, order_table: Any, date: str = _DATE, form: str | None = None
     ) -> DecisionLog:
-        """Add suggestions; those for the same series and dates are replaced."""
+        """Add suggestions; those for the same series and dates are replaced.
+
+        Parameters
+        ----------
+        order_table : table
+            Orders with the columns of the series, the date and ``order``.
+        date : str
+            Name of the column of dates.
+        form : str, optional
+            Format of dates that are text, such as "%d/%m/%Y". None recognises them.
+
+        Returns
+        -------
+        DecisionLog
+            A new log.
+        """
         new = self._entries(as_polars(order_table), date, {"suggested": "order"}, form)
         keys = [*self.series, _DATE]
         kept = self.table.join(new.select(keys), on=keys, how="anti")
@@ -187,11 +226,24 @@ class DecisionLog:
         return DecisionLog(self.series, pl.concat([kept, added.select(kept.columns)]))
 
     def changed(self, table: Any, date: str = _DATE, form: str | None = None) -> DecisionLog:
-        """Write down what was decided or delivered: columns ``order`` and ``delivered``.
+        """Record decided orders and deliveries: columns ``order`` and ``delivered``.
 
-        An order that is what was suggested is no change. Rows that the log does not have are added:
-        somebody ordered without asking. `form` is that of dates as text, where they cannot tell it
-        themselves.
+        An order that equals the suggestion is no change. Rows that the log does not have are added,
+        because somebody ordered without a suggestion.
+
+        Parameters
+        ----------
+        table : table
+            Decisions with the columns of the series and the date.
+        date : str
+            Name of the column of dates.
+        form : str, optional
+            Format of dates that are text, such as "%d/%m/%Y". None recognises them.
+
+        Returns
+        -------
+        DecisionLog
+            A new log.
         """
         rows = as_polars(table)
         called = {"decided": "order", "delivered": "delivered"}
@@ -242,7 +294,7 @@ class DecisionLog:
     # --- What it tells.
 
     def check(self, series: Sequence[str]) -> None:
-        """Refuse to speak of series that are told apart by other columns."""
+        """Refuse a log whose series have other columns."""
         if set(self.series) != set(series):
             raise InvalidInput(
                 f"log must be of series told apart by {', '.join(series) or 'nothing'}, "
@@ -250,39 +302,55 @@ class DecisionLog:
             )
 
     def stock(self, panel: Panel) -> Array:
-        """Units that were there on each day, (n_series, n_days); NaN where the log has nothing.
+        """Give the available units of each day: delivered, else decided, else suggested.
 
-        What was delivered; where nobody wrote that down, what was decided, or suggested.
+        Parameters
+        ----------
+        panel : Panel
+            Sales by series and period.
+
+        Returns
+        -------
+        ndarray of shape (n_series, n_days)
+            Units; NaN where the log has no entry.
         """
         return self._matrix(panel, "delivered", "decided", "suggested")
 
     def coming(self, panel: Panel) -> Array:
-        """Units that arrive after the panel's last day, (n_series, n_periods); NaN where none do.
+        """Give the units that arrive after the panel's last day; NaN where none do.
 
-        What was delivered, or will be, as somebody wrote down; otherwise what was decided, or
-        suggested.
+        A recorded delivery counts first, otherwise the decided order, otherwise the suggested one.
+        The result has shape (n_series, n_periods).
         """
         newest = self.table[_DATE].max()
         ahead = 0 if newest is None else int(panel.place(newest)) + 1 - panel.n_days
         return self._matrix(panel, "delivered", "decided", "suggested", n_coming=max(ahead, 0))
 
     def followed(self, panel: Panel) -> NDArray[np.bool_]:
-        """Say on which days what was there is what was suggested, (n_series, n_days)."""
+        """Mark the days whose stock equals the suggestion, (n_series, n_days)."""
         asked = self._matrix(panel, "suggested")
         return np.asarray(np.abs(self.stock(panel) - asked) <= 1e-9 * np.maximum(asked, 1.0))
 
     def flags(self, panel: Panel) -> tuple[Array | None, list[str]]:
-        """Say which days sold out, as `Panel.hidden`, with the days that the log knows.
+        """Find the days that sold out, as `Panel.hidden`, including those that the log shows.
 
-        Where more was sold than the log says was there, something else was, and nobody knows. A log
-        that is not `certain` counts only if all its series are in the panel, sales exceed its
-        orders on at most one day in twenty, and reach them exactly on some: orders that nobody
-        placed, or those of another table, would not.
+        If more was sold than the log says was available, other stock was there, and the day is
+        unknown. A log that is not `certain` counts only under three conditions: all its series are
+        in the panel, sales exceed its orders on at most one day in twenty, and sales equal them on
+        some days. Orders that nobody placed, or those of another table, would not meet these
+        conditions.
+
+        Parameters
+        ----------
+        panel : Panel
+            Sales by series and period.
 
         Returns
         -------
         hidden : ndarray of shape (n_series, n_days) or None
+            Flags; None if nothing is known.
         notes : list of str
+            Findings, one sentence each.
         """
         stock, sales = self.stock(panel), panel.observed
         known = ~np.isnan(stock) & ~np.isnan(sales)
@@ -311,14 +379,16 @@ class DecisionLog:
         return told, notes
 
     def overrides(self, panel: Panel, demand: Array, cost: Newsvendor) -> Overrides:
-        """Evaluate what was decided against what was suggested.
+        """Evaluate decided orders against suggested ones.
 
         Parameters
         ----------
         panel : Panel
+            Sales by series and period.
         demand : ndarray of shape (n_series, n_days)
-            Sales, with expected demand where days sold out.
+            Sales, with the expected demand of days that sold out.
         cost : Newsvendor
+            Cost of orders.
         """
         count, suggested, decided = self.overridden(panel)
         over = ~np.isnan(decided) & ~np.isnan(demand)
@@ -327,14 +397,19 @@ class DecisionLog:
         return Overrides(count, int(over.sum()), float(paid.sum()))
 
     def overridden(self, panel: Panel) -> tuple[int, Array, Array]:
-        """Orders that were changed: how many, and those of the panel's days.
+        """Count and list the changed orders.
+
+        Parameters
+        ----------
+        panel : Panel
+            Sales by series and period.
 
         Returns
         -------
         count : int
-            Of all, those of coming days included.
+            Number of all changed orders, including those of coming days.
         suggested, decided : ndarray of shape (n_series, n_days)
-            NaN where nothing was changed.
+            Changed orders of the panel's days; NaN where nothing was changed.
         """
         changed = self.table.drop_nulls(["decided", "suggested"])
         log = DecisionLog(self.series, changed)

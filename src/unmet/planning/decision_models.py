@@ -1,12 +1,11 @@
-"""What decides for a table with your own features, and which of several models is chosen.
+"""Decision models for a table with your own features, and the choice among them.
 
-Orders, and prices that cost by the unit, come from a decision model. Prices of most revenue, and
-ages of replacement, are read off the distribution of the truth that `LatentBand` has learned.
+Orders, and prices with a cost per unit, come from a decision model. Prices with the most revenue,
+and replacement ages, come from the distribution of the truth that `LatentBand` estimates.
 
-A linear model through shifted observations and the distribution itself are two uses of the same
-latent model, which is learned once for both. Models are compared as those of an `OrderPlan` are, on
-the last quarter of the days, or on rows drawn at random where there are no dates
-(`unmet.evaluation.backtest`).
+A linear model through shifted observations and the distribution itself use the same latent model,
+which is fitted once for both. Models are compared as those of an `OrderPlan` are: on the last
+quarter of the days, or on random rows if there are no dates (`unmet.evaluation.backtest`).
 """
 
 from __future__ import annotations
@@ -72,13 +71,16 @@ def make_model(name: str, cost: Cost, band: Band | BandRule | None, seed: int) -
 
 
 class BlendedDecision(DecisionModel):
-    """The mean of a linear model and of boosted trees, both with the same band.
+    """Mean of a linear model and of boosted trees, both with the same band.
 
     Parameters
     ----------
     cost : Cost
+        Cost of decisions.
     band : Band, band rule or None, default=None
+        Band of both models.
     random_state : int, default=0
+        Seed of both models.
     """
 
     def __init__(
@@ -106,13 +108,14 @@ class BlendedDecision(DecisionModel):
 
 
 class ModelEstimator(BaseEstimator):
-    """Decisions of a model, its band included.
+    """Decisions of a model, including its band.
 
     Parameters
     ----------
     model : DecisionModel
+        The model.
     offers : bool, default=False
-        Whether flags say that an offer was accepted: false means that the truth lies below.
+        Whether flags mean that an offer was accepted: false then means that the truth lies below.
     """
 
     def __init__(self, model: Any, offers: bool = False) -> None:
@@ -121,7 +124,7 @@ class ModelEstimator(BaseEstimator):
 
     @property
     def diagnosis_(self) -> Diagnosis | None:
-        """What the band rule found; None where there is none."""
+        """Diagnosis of the band rule; None if there is none."""
         found: Diagnosis | None = self.model_.diagnosis_
         return found
 
@@ -174,14 +177,16 @@ class ModelEstimator(BaseEstimator):
 
 
 class RuleEstimator(BaseEstimator):
-    """Prices of most revenue, or ages of replacement, under the distribution of the truth.
+    """Prices with the most revenue, or replacement ages, under the distribution of the truth.
 
     Parameters
     ----------
     cost : Revenue or AgeReplacement
+        Cost of decisions.
     rule : LatentBand
+        Rule that estimates the distribution.
     know_flags : bool, default=True
-        False takes every age for a failure, as those do who ignore suspensions.
+        False takes every age for a failure, which ignores suspensions.
     """
 
     def __init__(
@@ -193,7 +198,7 @@ class RuleEstimator(BaseEstimator):
 
     @property
     def diagnosis_(self) -> Diagnosis:
-        """What the rule found; for one age without features, what flags say."""
+        """Diagnosis of the rule; for a single age without features, the share that flags show."""
         if self.rule_ is not None:
             return self.rule_.diagnosis_
         found = self.found_
@@ -354,15 +359,18 @@ def choose(plan: DecisionPlan, features: Any, rows: TableRows) -> ModelChoice | 
 
 
 class HeldOut:
-    """The last quarter of the days, or of rows at random: candidates learn from the others.
+    """Held-out rows of a comparison: the last quarter of the days, or random rows.
 
-    The censoring model is learned once; `choose` compares decisions by any cost.
+    The censoring model is fitted once; `choose` compares decisions for any cost.
 
     Parameters
     ----------
     plan : DecisionPlan
+        Plan whose candidates compete.
     features : array or sparse matrix
+        Encoded features.
     rows : TableRows
+        Rows of the table.
     """
 
     def __init__(self, plan: DecisionPlan, features: Any, rows: TableRows) -> None:

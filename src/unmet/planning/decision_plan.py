@@ -1,4 +1,4 @@
-"""A plan from your own features: which column is what, what mistakes cost, and what decides."""
+"""A plan from your own features: the columns, the cost of mistakes, and the decision model."""
 
 from __future__ import annotations
 
@@ -70,19 +70,29 @@ _SHOWN = 5  # groups that a sentence names
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions of a table's rows.
+    """Decisions for the rows of a table.
 
     Attributes
     ----------
     decision : ndarray of shape (n_rows,)
-        inf where no planned replacement pays.
+        Decisions; inf if no planned replacement pays.
     ignoring : ndarray of shape (n_rows,), or None
-        What would be decided if observations were taken for the truth.
+        Decisions of the model that takes observations for the truth.
     notes : tuple of str
-        What a user should know of these rows: values never seen, values filled in.
+        Findings about these rows: unknown values, imputed values.
     outside_data : ndarray of str, of shape (n_rows,)
-        Why a decision lies outside of what was ever observed, such as "above every price asked";
-        empty where it does not. Nothing but the shape of a model speaks for such a decision.
+        Why a decision lies outside of all observations, such as "above every price asked"; empty
+        otherwise. Only the shape of a model supports such a decision.
+
+    Examples
+    --------
+    >>> from unmet import Band, DecisionPlan, Newsvendor
+    >>> from unmet.simulate import store10
+    >>> table = store10(seed=0).train.to_polars()
+    >>> plan = DecisionPlan("sales", ["category"], Newsvendor(3, 1), band=Band(0, 40))
+    >>> found = plan.fit(table).decide(table.head(2))
+    >>> bool((found.decision > found.ignoring).all())
+    True
     """
 
     decision: Array
@@ -92,75 +102,84 @@ class Decisions:
 
 
 class DecisionPlan(BaseEstimator):
-    """Decisions from a table with your own features: orders, prices or ages of replacement.
+    """Decisions from a table with your own features: orders, prices or replacement ages.
 
     Parameters
     ----------
     observed : str
         Column of observations: sales, offered prices, times in service.
     features : sequence of str
-        Columns that decisions may depend on: numbers, or text, which becomes categories. None, that
-        is (), only for one age for all parts.
+        Columns that decisions may depend on: numbers, or text, which becomes categories. No
+        features, that is (), is allowed only for a single age for all parts.
     cost : Cost
-        What mistakes cost, and so what is decided: orders (`Newsvendor`), prices (`CustomPricing`,
-        or `Revenue` for most revenue) or ages of replacement (`AgeReplacement`).
+        Cost of mistakes, which determines the kind of decision: orders (`Newsvendor`), prices
+        (`CustomPricing`, or `Revenue` for the most revenue) or replacement ages (`AgeReplacement`).
     columns : mapping of str to str, default=None
-        Further columns: ``date``; ``series``, one or several that tell series apart (by default
-        those of `by`); ``weight``; ``underage`` and ``overage``, costs of each row in place of
-        those of `cost`. What became of a row: ``censored``, yes where the truth is at least the
-        observation (sold out, suspended), may be empty; ``stock``, what was available;
-        ``accepted``, of an offer; ``failed``, of a part; ``entry``, its age when records began
-        (delayed entry). With a date, an order rule on past sales is looked for.
+        Further columns by their role:
+
+        - ``date``; with a date, the plan searches for an order rule on past sales;
+        - ``series``, one or several columns that identify a series (by default those of `by`);
+        - ``weight``;
+        - ``underage`` and ``overage``, costs of each row that replace those of `cost`;
+        - ``censored``, true if the truth is at least the observation (sold out, suspended); may be
+          empty;
+        - ``stock``, the available stock;
+        - ``accepted``, for offers;
+        - ``failed``, for parts, and ``entry``, their age when records began (delayed entry).
     calendar : sequence of str, default=()
-        Calendar features to make of the date; see `TableEncoder`.
+        Calendar features to make from the date; see `TableEncoder`.
     categories : sequence of str, default=()
         Features that are categories although they look like numbers.
     by : sequence of str, default=()
-        One model for each group of these columns, shrunk to the pooled estimate.
+        Columns that identify a group. The plan fits one model per group, shrunk to the pooled
+        estimate. With () it fits a single model.
     model : str or sequence of str, default="auto"
-        "seasonal" (series and weekday alone, where there are dates), "linear", "distribution",
-        "neural", "boosted" or "blend" (the mean of linear model and trees). Of several the one is
-        taken that costs least on time held out, which can be told where flags or stock say which
-        rows sold out; ties go to the distribution. "auto" is ``("linear", "distribution")``. Where
-        nothing says which rows sold out, the linear model. With `by` and flags the distribution of
-        all groups together. Prices of most revenue and ages take "linear" and "distribution" (what
-        the distribution is around is linear in the features), "boosted" (boosted trees, where they
-        explain rows held out better), or "auto", which is "boosted".
+        "seasonal" (series and weekday only, if there are dates), "linear", "distribution",
+        "neural", "boosted" or "blend" (the mean of linear model and trees). If you give several,
+        the plan takes the one that costs least on held-out rows; this needs flags or stock that
+        show which rows sold out, and ties go to the distribution. "auto" is ``("linear",
+        "distribution")``; the linear model if nothing shows which rows sold out; and with `by` and
+        flags the distribution of all groups together. For prices with the most revenue and for
+        ages, "linear" and "distribution" use a distribution whose location is linear in the
+        features. "boosted", which is also "auto", uses boosted trees if they predict held-out rows
+        better.
     band : "auto", Band, band rule or None, default="auto"
-        How far above the observation the truth may lie: see `unmet.censoring`. "auto" is
-        `LatentBand`, None takes observations for the truth.
+        How far above the observation the truth may lie; see `unmet.censoring`. "auto" is
+        `LatentBand`. None takes observations for the truth.
     bad_rows : {"drop", "clip", "refuse"}, default="drop"
-        What becomes of rows with negative sales, or with less stock than sales: they are left out,
-        or 0 sales and as much stock as was sold are taken, or the table is refused.
+        What to do with rows whose sales are negative or exceed their stock. "drop" leaves them out,
+        "clip" takes 0 sales and as much stock as was sold, "refuse" raises an error.
     random_state : int, default=0
+        Seed of models, rules and splits.
 
     Attributes
     ----------
     diagnosis_ : Diagnosis or None
-        What the data say about censoring.
+        How much the observations hide; None if it was not estimated.
     encoder_ : TableEncoder or None
+        Encoder of the features.
     estimator_, ignoring_ : estimators
-        With the band, and without; `ignoring_` is None where there is no band.
+        Model with the band, and model without; `ignoring_` is None if there is no band.
     notes_ : tuple of str
-        What was done to the table.
+        Changes that were made to the table.
     n_rows_ : int
-        Rows learned from.
+        Number of training rows.
     choice_ : ModelChoice or None
-        Which of several models was chosen, by how much, and why; None where one was named, or where
-        there is nothing to choose from.
+        The chosen model, by how much it won, and why. None if you named a single model, or if there
+        is nothing to choose from.
     comparison_ : Comparison or None
-        With other methods on rows held out, where somebody has made one and put it here: it is
-        saved with the plan and shown in its reports.
+        Comparison with other methods, if you made one and stored it here: it is saved with the plan
+        and shown in its reports.
     history_ : dict or None
         The last observations of each item, for reports; None without dates.
     explainer_ : DecisionExplainer or None
-        What `explain` asks, where `fit` was told to keep it.
+        Models that `explain` needs, if `fit` was told to keep them.
     reach_ : dict of str to pairs of float
-        Least and largest value learned from, of observations and numeric features.
+        Smallest and largest training value of observations and numeric features.
 
     Examples
     --------
-    >>> from unmet import Newsvendor
+    >>> from unmet import DecisionPlan, Newsvendor
     >>> from unmet.simulate import store10
     >>> table = store10(seed=0).train.to_polars()
     >>> plan = DecisionPlan("sales", ["weekday", "month", "category"], Newsvendor(3, 1))
@@ -202,14 +221,14 @@ class DecisionPlan(BaseEstimator):
 
     @property
     def problem(self) -> Problem:
-        """What is decided: orders ("newsvendor"), prices or ages of replacement."""
+        """Kind of decision: "newsvendor" (orders), prices or replacement ages."""
         if isinstance(self.cost, AgeReplacement):
             return "replacement"
         return "pricing" if isinstance(self.cost, CustomPricing | Revenue) else "newsvendor"
 
     @property
     def rule(self) -> Band | BandRule | None:
-        """Band, or the rule that finds it."""
+        """Band, or the rule that estimates it."""
         if isinstance(self.band, str):
             return LatentBand(random_state=self.random_state)
         return self.band
@@ -221,12 +240,12 @@ class DecisionPlan(BaseEstimator):
 
     @property
     def from_distribution(self) -> bool:
-        """Whether decisions are read off the distribution of the truth, without a model."""
+        """Whether decisions come from the distribution of the truth, without a model."""
         return isinstance(self.cost, AgeReplacement | Revenue)
 
     @property
     def level(self) -> float | None:
-        """α, where it is one number."""
+        """Critical ratio α, if it is a single number."""
         if self.column("underage") or self.column("overage"):
             return None
         found = getattr(self.cost, "level", None)
@@ -234,7 +253,7 @@ class DecisionPlan(BaseEstimator):
 
     @property
     def sellout_rate(self) -> Any:
-        """Share of rows that sold out, where the user said it."""
+        """Share of rows that sold out, if you gave it."""
         return getattr(self.rule, "sellout_rate", None)
 
     @property
@@ -244,23 +263,23 @@ class DecisionPlan(BaseEstimator):
 
     @property
     def series(self) -> tuple[str, ...]:
-        """Columns that tell series apart."""
+        """Columns that identify a series."""
         named = (self.columns or {}).get("series") or ()
         return (named,) if isinstance(named, str) else tuple(named)
 
     @property
     def flag(self) -> str | None:
-        """Column that says what became of each row."""
+        """Column that shows which rows are censored, accepted or failed."""
         return self.column("censored") or self.column("failed") or self.column("accepted")
 
     def column(self, key: str) -> str | None:
-        """Name of a column of `columns`; None where there is none."""
+        """Give the name of a column of `columns`; None if there is none."""
         found: str | None = (self.columns or {}).get(key)
         return found
 
     @property
     def model_name(self) -> str:
-        """Short name of the model: the one named, or chosen in `fit`; before it, the first."""
+        """Short name of the model: the named or the chosen one; before `fit` the first."""
         chosen: ModelChoice | None = getattr(self, "choice_", None)
         return candidates(self.model)[0] if chosen is None else chosen.model
 
@@ -268,7 +287,7 @@ class DecisionPlan(BaseEstimator):
     def text_columns(self) -> tuple[str, ...]:
         """Columns that a file should give as text, whatever they look like.
 
-        A category 007 is not 7; which features are categories is known for sure after `fit`.
+        A category 007 is not 7. Which features are categories is certain only after `fit`.
         """
         encoder = getattr(self, "encoder_", None)
         found = self.categories if encoder is None else encoder.categories_
@@ -293,7 +312,7 @@ class DecisionPlan(BaseEstimator):
         return f"this plan: {self.model_name}, {band}"
 
     def check(self) -> None:
-        """Refuse parameters that do not fit together, before anything is read."""
+        """Refuse parameters that do not fit together, before any data are read."""
         A_COST("cost", self.cost)
         OneOf(*BAD_ROWS)("bad_rows", self.bad_rows)
         if isinstance(self.band, str):
@@ -362,8 +381,8 @@ class DecisionPlan(BaseEstimator):
         table : table
             One row per observation.
         explain : bool, default=False
-            Whether to keep what `explain` needs: at most two more models, at even costs, trained on
-            the same rows. Bands are not learned again.
+            Whether to keep what `explain` needs: at most two more models, at equal costs, trained
+            on the same rows. Bands are not fitted again.
 
         Returns
         -------
@@ -425,13 +444,13 @@ class DecisionPlan(BaseEstimator):
 
     @property
     def diagnosis_(self) -> Diagnosis | None:
-        """What the data say about censoring; None where nothing was asked."""
+        """Diagnosis of the band rule; None if censoring was not estimated."""
         check_is_fitted(self, "estimator_")
         found: Diagnosis | None = self.estimator_.diagnosis_
         return found
 
     def rows(self, table: Any) -> TableRows:
-        """Read what the rows of a table say, leaving out those without an observation."""
+        """Read the columns of a table, leaving out rows without an observation."""
         columns = as_polars(table)
         require_columns(columns, [*self.features, *self.by], "features and by")
         taken = ("underage", "overage", "stock", "weight", "date")
@@ -446,12 +465,12 @@ class DecisionPlan(BaseEstimator):
         )
 
     def began(self, rows: TableRows) -> dict[str, Array]:
-        """Ages of parts when records began, for the estimator; nothing where no column says."""
+        """Give the ages of parts when records began, for the estimator; empty without a column."""
         name = self.column("entry")
         return {} if name is None else {"entry": finite(rows.table, name, "columns['entry']")}
 
     def reach(self, rows: TableRows) -> dict[str, tuple[float, float]]:
-        """Least and largest observation, and the same of each feature that is a number."""
+        """Find the smallest and largest observation, and value of each numeric feature."""
         seen = {self.observed: rows.observed}
         if self.encoder_ is not None:  # of the calendar, a trend always goes on
             known = [name for name in self.encoder_.medians_ if name in self.features]
@@ -459,7 +478,7 @@ class DecisionPlan(BaseEstimator):
         return {n: (float(np.nanmin(each)), float(np.nanmax(each))) for n, each in seen.items()}
 
     def encoder(self, table: pl.DataFrame, model: str = "") -> TableEncoder | None:
-        """Fit an encoder of what a model decides from; None where there is one age for all."""
+        """Fit an encoder of the features of a model; None for a single age for all parts."""
         features, categories, calendar = self.features, self.categories, self.calendar
         if (model or self.model_name) == "seasonal":
             features, categories, calendar = self.series, self.series, ("weekday",)
@@ -474,7 +493,7 @@ class DecisionPlan(BaseEstimator):
         return fitted
 
     def encode(self, table: pl.DataFrame) -> Any:
-        """Give the features as numbers, with the columns of groups where there are some."""
+        """Give the features as numbers, with the columns of groups if there are any."""
         if self.encoder_ is None:
             return None
         features = self.encoder_.transform(table)
@@ -487,9 +506,9 @@ class DecisionPlan(BaseEstimator):
         return pl.DataFrame(dense, schema=names).with_columns(groups)
 
     def estimator(self, *, ignoring: bool = False) -> Any:
-        """Make what decides, not fitted; `ignoring` takes observations for the truth.
+        """Make the unfitted estimator; `ignoring` takes observations for the truth.
 
-        None where nothing could ignore it.
+        None if there is nothing to ignore.
         """
         cost, rule = self.cost, self.rule
         if isinstance(cost, AgeReplacement | Revenue):
@@ -524,12 +543,14 @@ class DecisionPlan(BaseEstimator):
         Parameters
         ----------
         table : table of pandas, polars or pyarrow
-            Has the feature columns; others are not looked at.
-        step, lower, upper, minimum : as for `LinearDecision.decide`
+            Rows with the feature columns; other columns are ignored.
+        step, lower, upper, minimum
+            Lots, bounds and minimum order quantity, as for `LinearDecision.decide`.
 
         Returns
         -------
         Decisions
+            Decisions, and findings about the rows.
         """
         check_is_fitted(self, "estimator_")
         rows = _some_rows(table)
@@ -598,28 +619,28 @@ class DecisionPlan(BaseEstimator):
         *,
         contributions: bool = False,
     ) -> pl.DataFrame:
-        """Take orders apart: usual sales, hidden demand, cost of running out, rounding.
+        """Split orders into usual sales, hidden demand, cost of running out, and rounding.
 
         Parameters
         ----------
         table : table of pandas, polars or pyarrow
             As in `decide`.
-        step, lower, upper, minimum : as for `LinearDecision.decide`
+        step, lower, upper, minimum
+            Lots, bounds and minimum order quantity, as for `LinearDecision.decide`.
         contributions : bool, default=False
-            Whether to say as well what each column of the table adds to the order before rounding
-            or takes away from it; of a linear model and of trees.
+            Whether to add the contribution of each column of the table to the order before
+            rounding, for a linear model and for trees.
 
         Returns
         -------
         polars.DataFrame
             ``usual_sales``, ``hidden_demand``, ``cost_of_running_out`` and ``rounding`` of each
-            row, and the ``decision`` that is their sum. With `contributions` also
-            ``mean_decision`` and ``from_`` each column, whose sum is the decision less its
-            rounding.
+            row, and their sum, the ``decision``. With `contributions` also ``mean_decision`` and a
+            column ``from_…`` for each column, whose sum is the decision minus its rounding.
 
         Examples
         --------
-        >>> from unmet import Band, Newsvendor
+        >>> from unmet import Band, DecisionPlan, Newsvendor
         >>> from unmet.simulate import store10
         >>> table = store10(seed=0).train.to_polars()
         >>> plan = DecisionPlan("sales", ["category"], Newsvendor(3, 1), band=Band(20, 20))

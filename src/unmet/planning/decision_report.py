@@ -1,4 +1,4 @@
-"""What a plan has to tell: results that the command line, the report and the page show."""
+"""Results of a plan that the command line, the report and the page show."""
 
 from __future__ import annotations
 
@@ -20,26 +20,32 @@ Basis: TypeAlias = Literal["truth", "seen", "estimate", "observation"]
 
 @dataclass(frozen=True)
 class MethodCost:
-    """What the decisions of one method cost, and what they do.
+    """Cost and service of the decisions of one method.
 
     Attributes
     ----------
     method : str
         Short name: "latent", "ieo", "eas", "published", …
     label : str
-        What a reader is shown.
+        Name that readers see.
     cost : float
-        Mean per row.
+        Mean cost per row.
     decision : float
         Mean decision.
     service_level : float or None
-        Share of rows whose decision covers the truth; None where the truth is not known.
+        Share of rows whose decision covers the truth; None if the truth is unknown.
     fill_rate : float or None
         Share of the truth that is served.
     saving : float or None
         Share of the cost of the method that ignores censoring ("ieo") that is saved.
     by_fold : tuple of float
-        Mean cost in each block of time held out; empty where there are none.
+        Mean cost in each held-out block; empty if there are none.
+
+    Examples
+    --------
+    >>> from unmet.planning.decision_report import MethodCost
+    >>> MethodCost(method="plan", label="this plan", cost=12.5, decision=40.0).cost
+    12.5
     """
 
     method: str
@@ -54,21 +60,29 @@ class MethodCost:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several methods evaluated on the same rows.
+    """Comparison of several methods on the same rows.
 
     Attributes
     ----------
     basis : {"truth", "seen", "estimate", "observation"}
-        What the decisions were evaluated on: the truth itself; rows that show it, weighted for
-        those that do not; the distribution of the truth as estimated; or the observations, which
-        favour decisions that are too low.
+        Basis of the evaluation: "truth" is the truth itself. "seen" are rows that show the truth,
+        weighted for the others. "estimate" is the estimated distribution of the truth.
+        "observation" are the observations, which favor decisions that are too low.
     methods : tuple of MethodCost
+        Cost of each method; ``comparison["plan"]`` is the entry of one method.
     n_rows : int
-        Rows evaluated.
+        Number of evaluated rows.
     folds : tuple of pairs of str
-        First and last time of each block held out; empty where rows were held out at random.
+        First and last time of each held-out block; empty if rows were held out at random.
     notes : tuple of str
-        Sentences a reader should know.
+        Findings, one sentence each.
+
+    Examples
+    --------
+    >>> from unmet.planning.decision_report import Comparison, MethodCost
+    >>> ours = MethodCost(method="plan", label="this plan", cost=12.5, decision=40.0)
+    >>> Comparison(basis="truth", methods=(ours,), n_rows=90)["plan"].cost
+    12.5
     """
 
     basis: Basis
@@ -81,7 +95,7 @@ class Comparison:
         return {each.method: each for each in self.methods}[method]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and text, for JSON."""
+        """Give plain numbers and text, for JSON."""
         return asdict(self)
 
 
@@ -93,9 +107,9 @@ _MAX_ITEMS, _MAX_TIMES = 200, 60  # a saved plan stays small
 
 
 def keep_history(plan: DecisionPlan, rows: TableRows, features: Any) -> dict[str, list[Any]] | None:
-    """Give the last observations of each item, the largest items only; None without dates.
+    """Keep the last observations of each item, for the largest items only; None without dates.
 
-    Where a distribution was learned, also what the truth is expected to have been.
+    If a distribution was estimated, also keep the expected truth.
     """
     if plan.date is None:
         return None
@@ -138,7 +152,7 @@ _HISTORY = ("item", "date", "observed", "expected", "sold_out")
 
 
 def history_table(plan: DecisionPlan) -> pl.DataFrame | None:
-    """Give the history that a plan has kept, with dates as dates; None where it has kept none."""
+    """Give the kept history with dates as dates; None if there is none."""
     kept = getattr(plan, "history_", None)
     if kept is None:
         return None
@@ -150,7 +164,34 @@ def history_table(plan: DecisionPlan) -> pl.DataFrame | None:
 
 
 def decision_table(table: pl.DataFrame, plan: DecisionPlan, found: Decisions) -> pl.DataFrame:
-    """Columns that tell rows apart, what ignoring would decide, the decision, and any doubt."""
+    """Make a table of decisions, for a file or a report.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        Rows that were decided on.
+    plan : DecisionPlan
+        The fitted plan.
+    found : Decisions
+        Decisions for these rows.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns that identify rows, ``ignoring`` (the decision that takes observations for the
+        truth), ``decision``, and ``outside_data`` if a decision lies outside of all observations.
+
+    Examples
+    --------
+    >>> from unmet import Band, DecisionPlan, Newsvendor
+    >>> from unmet.planning import decision_table
+    >>> from unmet.simulate import store10
+    >>> table = store10(seed=0).train.to_polars()
+    >>> plan = DecisionPlan("sales", ["category"], Newsvendor(3, 1), band=Band(0, 40)).fit(table)
+    >>> rows = table.head(2)
+    >>> decision_table(rows, plan, plan.decide(rows)).columns[:3]
+    ['category', 'ignoring', 'decision']
+    """
     names = [plan.date, *plan.series, *plan.by, *plan.features]
     keep = [name for name in dict.fromkeys(names) if name is not None and name in table.columns]
     columns = [] if found.ignoring is None else [pl.Series("ignoring", found.ignoring)]

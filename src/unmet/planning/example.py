@@ -1,4 +1,4 @@
-"""A restaurant as its planner sees it: the bundled YAZ data with the sales that orders left."""
+"""Example of a restaurant: the bundled YAZ data, with the sales that its orders left."""
 
 from __future__ import annotations
 
@@ -32,12 +32,20 @@ class Example:
     Attributes
     ----------
     sales : polars.DataFrame
-        What the planner has: date, weekday, month, holiday, weather, dish and sales; and, for
-        those who wonder what they are worth, whether the dish sold out and what was in stock.
+        Data of the planner: date, weekday, month, holiday, weather, dish and sales. Two more
+        columns, whether the dish sold out and its stock, let you try what such information is
+        worth.
     coming : polars.DataFrame
         The quarter to decide on, without sales.
     truth : polars.DataFrame
-        The same quarter with the demand that nobody knew beforehand.
+        The same quarter with the demand that nobody knew in advance.
+
+    Examples
+    --------
+    >>> from unmet.planning import example
+    >>> tables = example()
+    >>> "demand" in tables.truth.columns, "sales" in tables.coming.columns
+    (True, False)
     """
 
     sales: pl.DataFrame
@@ -46,14 +54,15 @@ class Example:
 
 
 def example() -> Example:
-    """Five dishes of a restaurant in Stuttgart, censored by orders on past sales.
+    """Load five dishes of a restaurant in Stuttgart, censored by orders on past sales.
 
     The demand is real (ddop's YAZ data, see `unmet.data.load_yaz`). The orders are not known, so
-    they are made: each dish, 1.15 times the mean sales of the last four same weekdays. Sales are
-    what demand and orders leave; on 37% of the days they hide demand.
+    they are simulated: for each dish, 1.15 times the mean sales of the last four same weekdays.
+    Sales are the smaller of demand and order.
 
     Examples
     --------
+    >>> from unmet.planning import example
     >>> tables = example()
     >>> tables.sales.height, tables.coming.height
     (3350, 450)

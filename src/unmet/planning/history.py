@@ -1,12 +1,12 @@
 """The past of a panel as features that were known when an order was decided.
 
 A panel is a matrix of series × days. An order for day t that is decided `gap` days before may use
-what was observed up to day t − gap and nothing later; gap is the lead time plus 1, 2, …, horizon.
-Everything here is therefore a function of a *state*: how many days were known. States of all series
-and days are computed once, by running sums; rows of training and rows of the future then look
-theirs up in the same way, so that the two cannot differ.
+observations up to day t − gap and nothing later; gap is the lead time plus 1, 2, …, horizon. Each
+feature is therefore a function of a *state*, the number of known days. States of all series and
+days are computed once, by running sums. Training rows and future rows look up their states in the
+same way, so their features cannot differ.
 
-Features are relative to the level of a series, which is what it usually sells: one model serves
+Features are relative to the level of a series, which is its usual sales. One model therefore serves
 items that sell 4 a day and items that sell 400.
 """
 

@@ -1,14 +1,14 @@
-"""Whether a plan still holds: what the days since it was made say about its promises.
+"""Check whether a plan still holds, from the days since it was made.
 
 A plan promises a share of days that sell out, expects a level of sales, and has orders for certain
-series and weekdays. `monitor` compares the days after it with each of these. What can be tested is
-tested so that you may look every day (`unmet.planning.sequential`); nothing is kept between two
-looks, because all days since the plan are in the table.
+series and weekdays. `monitor` compares the days after it with each of these. Its tests allow you to
+look every day (`unmet.planning.sequential`). Nothing is stored between two looks, because the table
+contains all days since the plan.
 
 Sell-outs of whole units. The best whole order y at level α has P(D > y) ≤ 1 − α < P(D ≥ y). A day
-on which exactly y was asked for sells out although demand was met, so that the share of days that
-sell out lies between 1 − α and 1 − α + P(D = y), which is much for slow sellers. Orders in lots,
-and lasting stock, may sell out less often; then no rate is too low.
+with a demand of exactly y sells out although demand was met. The share of days that sell out
+therefore lies between 1 − α and 1 − α + P(D = y), which is much for slow sellers. Orders in lots,
+and stock that lasts, may sell out less often; then no rate is too low.
 """
 
 from __future__ import annotations
@@ -54,22 +54,31 @@ _ENDED = 28  # days without a row
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """Result of one check of a plan.
 
     Attributes
     ----------
     name : str
         "sell_outs", "level", "series", "assortment" or "weekdays".
     what : str
-        In a planner's words.
+        What was checked, in words.
     expected, seen : str
+        Expected and observed values, in words.
     verdict : {"as planned", "monitor", "plan again", "not known"}
+        Result of the check.
     advice : str
         One sentence.
     first_day : datetime.date or None
-        On which the test first said "plan again".
+        Day on which the test first said "plan again".
     details : dict
-        Numbers behind it.
+        Numbers behind the result.
+
+    Examples
+    --------
+    >>> from unmet.planning.monitoring import Check
+    >>> check = Check("level", "sales of all together", "80", "83", "as planned", "Nothing to do.")
+    >>> check.to_dict()["verdict"]
+    'as planned'
     """
 
     name: str
@@ -82,25 +91,39 @@ class Check:
     details: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Give plain values, for JSON."""
         first = None if self.first_day is None else str(self.first_day)
         return {**asdict(self), "first_day": first}
 
 
 @dataclass(frozen=True)
 class Monitoring:
-    """What the days since a plan say about it.
+    """Comparison of a plan with the days since it was made.
+
+    `monitor` returns it; ``monitoring["level"]`` is one of its checks.
 
     Attributes
     ----------
     first_day, last_day : datetime.date
-        Of the new rows.
+        First and last day of the new rows.
     n_rows, n_days : int
-        New rows, and days from the plan's last one to theirs.
+        Number of new rows, and of days from the plan's last day to theirs.
     level : float
         False-alarm probability over the whole monitoring period.
     checks : tuple of Check
+        Results of all checks.
     notes : tuple of str
+        Findings, one sentence each.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> from unmet.planning.monitoring import Check, Monitoring
+    >>> check = Check("level", "sales of all together", "80", "83", "as planned", "Nothing to do.")
+    >>> week = datetime.date(2024, 5, 6), datetime.date(2024, 5, 12)
+    >>> found = Monitoring(*week, n_rows=14, n_days=7, level=0.01, checks=(check,))
+    >>> found.verdict, found.plan_again
+    ('as planned', False)
     """
 
     first_day: datetime.date
@@ -113,7 +136,7 @@ class Monitoring:
 
     @property
     def verdict(self) -> str:
-        """The most serious of all verdicts."""
+        """Most serious verdict of all checks."""
         found = {each.verdict for each in self.checks}
         return next((each for each in (PLAN_AGAIN, MONITORING) if each in found), AS_PLANNED)
 
@@ -127,7 +150,7 @@ class Monitoring:
         return next(each for each in self.checks if each.name == name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Give plain values, for JSON."""
         return {
             "verdict": self.verdict,
             "first_day": str(self.first_day),
@@ -143,34 +166,35 @@ class Monitoring:
 def monitor(
     plan: OrderPlan, table: Any, log: DecisionLog | str | Path | None = None, level: float = 0.01
 ) -> Monitoring:
-    """Compare the days since a plan with what it promised.
+    """Compare the days since a plan with its promises.
 
     Parameters
     ----------
     plan : OrderPlan
-        Fitted, or loaded.
+        A fitted or loaded plan.
     table : table
-        Sales with the columns that the plan was made from. Only rows after its last day count.
+        Sales, with the columns of the plan's table. Only rows after its last day count.
     log : DecisionLog, str or Path, optional
-        What was decided and delivered; a path is that of a Parquet file. Days on which something
-        else was there than had been suggested then do not count as sell-outs of the plan. Not used
-        for a plan with supply rules: where stock lasts, a delivery is not all that was there.
+        Decided and delivered orders; a path is a Parquet file. Days whose stock differed from the
+        suggestion then do not count as sell-outs of the plan. The log is not used for a plan with
+        supply rules: if stock lasts, a delivery is not the whole stock.
     level : float, default=0.01
-        False-alarm probability over the whole monitoring period, however often you look. Three
-        tests share it equally.
+        False-alarm probability over the whole monitoring period, however often you look. Larger
+        values find changes earlier and raise more false alarms. Three tests share it equally.
 
     Returns
     -------
     Monitoring
+        Results of all checks.
 
     Notes
     -----
-    Sell-outs are tested as a rate, given the days before; sales as ranks among the same weekdays
-    of the last 16 weeks before the plan, all series together and one by one (false discoveries
-    among the latter have the rate of the test).
-    A warm week is warm on each of its days: as far as days before the plan went together, several
-    in a row count as one (`unmet.planning.sequential.days_alike`), and small differences
-    (`ALLOWED`, `SHIFT`) count as planned.
+    Sell-outs are tested as a rate, given the days before. Sales are tested as ranks among the same
+    weekdays of the last 16 weeks before the plan: for all series together, and for each series,
+    with the false discovery rate of the test. A warm week is warm on each of its days. Days in a
+    row therefore count as one, as far as days before the plan were correlated
+    (`unmet.planning.sequential.days_alike`). Small differences (`ALLOWED`, `SHIFT`) count as
+    planned.
 
     Examples
     --------
@@ -182,8 +206,8 @@ def monitor(
     >>> plan = OrderPlan(horizon=7, cost=Newsvendor.at_level(0.8), model="linear")
     >>> plan = plan.fit(sales.filter(pl.col("date") <= last))
     >>> found = monitor(plan, sales)
-    >>> found.verdict, found["level"].what
-    ('as planned', 'sales of all together')
+    >>> found.verdict, found["level"].verdict
+    ('as planned', 'as planned')
     """
     level = Number(above=0, below=1)("level", level)
     if not isinstance(plan, OrderPlan):

@@ -1,12 +1,11 @@
-"""Plans of tables that lie on many machines.
+"""Plans of Dask tables, whose rows lie on several machines.
 
-What is common to all series is learned here from a sample of them; the history of every other
-series, what its sold-out days hid and its orders are made where its rows are, partition by
-partition. Names of series come here as numbers of eight bytes, and nothing else of single rows but
-the sample.
+The parts that all series share are learned from a sample of series. The history of every other
+series, its hidden demand and its orders are computed where its rows are, partition by partition.
+Only the sample, and a number of eight bytes for each series, come to this process.
 
-A partition depends on its own rows and the sample alone, so that a worker that dies costs its work
-and not the answer, and orders are those of one machine with the same sample.
+A partition depends only on its own rows and the sample. A worker that dies costs its work and not
+the result, and orders equal those of one machine with the same sample.
 """
 
 from __future__ import annotations
@@ -40,24 +39,29 @@ Numbers = NDArray[np.uint64]
 
 
 class DaskTable:
-    """Rows of a table that lie in partitions, all rows of a series in one of them.
+    """Rows of a table in partitions, with all rows of a series in the same one.
 
     Parameters
     ----------
     frame : dask.dataframe.DataFrame
+        The table.
     schema : Schema
+        Columns of the table.
     seed : int
+        Seed of the sample.
     progress : callable
+        Called during the work.
 
     Attributes
     ----------
     frame : dask.dataframe.DataFrame
-        Shuffled, where rows of one series lay in several partitions.
+        The table, shuffled if rows of one series were in several partitions.
     hashes : ndarray of shape (n_series,)
-        Numbers of all series, rising.
+        Numbers of all series, ascending.
     span : tuple of two dates
+        First and last date.
     n_rows, n_repeated : int
-        Rows, and how many of them are of a series and date that has another one.
+        Number of rows, and of rows whose series and date occur again.
     """
 
     def __init__(self, frame: Any, schema: Schema, seed: int, progress: Step) -> None:

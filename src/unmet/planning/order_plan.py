@@ -1,8 +1,8 @@
-"""From a sales history to orders: for the coming days, or to refill shelves.
+"""From a sales history to orders: for the coming days, or to replenish stock.
 
-`OrderPlan` infers what the columns of a table are, learns what to expect of coming days and how
-demand spreads around it (`DemandForecast`), and orders: for every series and coming day, or, with
-supply rules, what each series needs now given what is there and on its way.
+`OrderPlan` infers the columns of a table, forecasts the demand of coming days and its spread
+(`DemandForecast`), and orders: for every series and coming day, or, with supply rules, the quantity
+that each series needs now given its stock on hand and on its way.
 """
 
 from __future__ import annotations
@@ -71,93 +71,100 @@ asked for."""
 
 
 class OrderPlan(BaseEstimator):
-    """Orders from a table of past sales: for the coming days, or to refill shelves.
+    """Orders from a table of past sales: for the coming days, or to replenish stock.
 
     Parameters
     ----------
     horizon : int, default=7
-        How many days orders are for; weeks, where the table has one row a week. Not used with
+        Number of days that orders are for (weeks, if the table has one row a week). Ignored with
         `supply`.
     cost : Newsvendor, default=None
-        What a unit too little and a unit too much cost. `Newsvendor.at_level` stands for a service
-        level, the share of days on which demand is to be met; None is one of 0.9.
+        Cost of a missing unit and of a leftover unit. `Newsvendor.at_level` stands for a service
+        level, the share of days on which demand is met; larger levels give larger orders. None is a
+        service level of 0.9.
     lead_time : int, default=0
-        Days between the last one that is known and the first one that orders are for.
+        Days between the last known day and the first day that orders are for. Longer lead times
+        make forecasts less certain, and so change orders.
     lot : float, None or "auto", default="auto"
-        Orders are multiples of it; None keeps fractions. By default 1 where all sales are whole
-        numbers.
+        Orders are multiples of it. None keeps fractions. "auto" is 1 if all sales are whole
+        numbers, and None otherwise.
     supply : SupplyRules, default=None
-        What holds in the shop, where stock lasts: lead time, review, shelf life, costs of holding
-        and shortage, lots. Orders are then one for each series, given what is there
-        (`Schema.on_hand`) and on its way. Its numbers may name columns of the table.
+        Rules of supply, if stock lasts: lead time, review, shelf life, costs of holding and
+        shortage, lots. The plan then gives one order per series, given its stock on hand
+        (`Schema.on_hand`) and on its way. Numbers of the rules may be names of columns. None orders
+        for single days.
     schema : Schema, default=None
-        Which column is what; what is not said is inferred (`unmet.planning.infer_schema`).
+        Roles of the columns. The plan infers those that you do not give
+        (`unmet.planning.infer_schema`).
     sellout_rate : float or (float, float), default=None
-        Share of days that sold out, where neither flags nor stock tell which: orders are then those
-        of a higher level of sales, of the least expected cost over all that such days may have hid
-        (`unmet.censoring.latent.sellout`). A range counts with all its rates, and the table of
-        orders says what its ends would ask for. Where nothing is given and nothing tells which days
-        sold out, rates of 0 to 60% are thought possible, most likely none; 0 takes sales for
+        Share of days that sold out, if neither flags nor stock show which. Larger rates give larger
+        orders: those of least expected cost over everything that such days may have hidden
+        (`unmet.censoring.latent.sellout`). A range uses all its rates, and the table of orders
+        shows the orders of both ends. If you give nothing and nothing shows which days sold out,
+        the plan allows rates from 0 to 60%, with most weight on 0. The rate 0 takes sales for
         demand.
     model : str or sequence of str, default="auto"
-        What demand is expected by: "seasonal", "smoothing", "linear", "distribution", "neural",
-        "boosted", or the mean of several. "auto" and "blend" are the mean of smoothing, the linear
-        model and boosted trees, without a member that surely makes it worse on days held out.
+        Forecasting model: "seasonal", "smoothing", "linear", "distribution", "neural", "boosted",
+        or several to average. "auto" and "blend" average smoothing, the linear model and boosted
+        trees, without a member that clearly makes held-out forecasts worse.
     country : str, default=None
         Code of a country whose public holidays are features, such as "DE"; needs the package
-        ``holidays``.
+        ``holidays``. None uses no holidays.
     max_series : int, default=5,000
-        Series that what is common to all is learned from at most: coefficients, trees, how demand
-        spreads, the week. Of more, so many are drawn by `random_state`; the others are decided by
-        what these teach and by their own history. Not used with `supply`, `log` or `hours`.
+        Largest number of series from which shared parts are learned: coefficients, trees, the
+        spread of demand, the week. Smaller values are faster. If there are more series, the plan
+        samples them by `random_state`; the others use the shared parts and their own history.
+        Ignored with `supply`, `log` or `hours`.
     random_state : int, default=0
+        Seed of models, draws and samples.
     n_jobs : int, default=None
-        Threads of boosted trees; orders do not depend on it.
+        Threads of boosted trees. None is one. Orders do not depend on it.
 
     Attributes
     ----------
     schema_ : Schema
-        Which column is what.
+        Roles of all columns.
     cost_ : Newsvendor
-        With `supply`, that of the median series.
+        The cost; with `supply` that of the median series.
     notes_ : tuple of str
-        What a planner should know of the table.
+        Findings about the table, one sentence each.
     panel_ : Panel
+        Sales by series and day.
     n_rows_ : int
-        Rows of the table.
+        Number of rows of the table.
     order_table_ : polars.DataFrame
-        What `orders` gives.
+        Table of orders, as `orders` gives it.
     demand_ : ndarray of shape (n_series, n_days) or None
-        Sales, with the expected demand of days that sold out; None where none were imputed.
+        Sales, with the expected demand of days that sold out; None if no day was imputed.
     inferred_ : str
-        Why days are taken as sold out though no column tells, one sentence; empty where they are
-        not.
+        Why days are taken as sold out although no column shows it, in one sentence; empty
+        otherwise.
     overrides_ : Overrides or None
-        What changing suggestions has cost or saved, where `fit` was given a log.
+        Cost or saving of changed suggestions, if `fit` was given a log.
     choice_ : ModelChoice
-        What demand is expected by, and what each model cost on days held out.
+        The forecasting model, and the cost of each candidate on held-out days.
     members_ : tuple of PanelModel
-        Those whose mean is expected.
+        The models whose forecasts are averaged.
     expected_ : ndarray of shape (n_series, n_periods)
         Expected demand of the coming periods.
     distribution_ : DemandDistribution
-        How demand spreads around it.
+        Spread of demand around its expectation.
     reached_ : float or None
-        Share of days held out on which orders made the same way would have met demand; all that
-        was sold, where nothing tells which days sold out. Not with `supply`.
+        Share of held-out days on which such orders would have met demand (or sales, if nothing
+        shows which days sold out). Not with `supply`.
     targets_ : tuple of ndarray
-        Series, day and gap of each order, as numbers of the panel. Not with `supply`.
+        Series, day and gap of each order, as positions in the panel. Not with `supply`.
     rate_ : RateRange or None
-        Stock-out rates that are planned for. Not with `supply`.
+        Sell-out rates that orders assume. Not with `supply`.
     rules_ : SupplyRules
         With `supply`: its numbers, by series.
     state_ : StockState
-        With `supply`: what is there and on its way.
+        With `supply`: stock on hand and on its way.
     replenishment_ : Replenishment
         With `supply`: orders, and the stock that they lead to.
     checked_ : tuple of float or None
-        With `supply`: how many stocks were expected to run out on periods held out, how many did,
-        and of how many; None where the past is too short.
+        With `supply`: number of stocks expected to run out on held-out periods, number that did,
+        and number of all; None if the history is too short.
 
     Examples
     --------
@@ -251,15 +258,25 @@ class OrderPlan(BaseEstimator):
         return cost
 
     def columns(self, table: Any) -> Schema:
-        """Say which column is what, without learning anything.
+        """Infer the roles of the columns, without learning anything.
 
-        What is left at the end of a period (`Schema.on_hand`) is no stock to begin it with. Where
-        no column tells which periods sold out, those do at whose end nothing was left.
+        The stock at the end of a period (`Schema.on_hand`) is not the stock at its beginning. If no
+        column shows which periods sold out, those whose final stock is 0 did.
+
+        Parameters
+        ----------
+        table : table
+            As for `fit`.
+
+        Returns
+        -------
+        Schema
+            Roles of all columns.
         """
         return self.read(table).schema
 
     def read(self, table: Any, future: Any = None) -> SalesTable:
-        """Bring a table of any form to one row for each series and period, without learning.
+        """Convert a table of any form to one row per series and period, without learning.
 
         Parameters
         ----------
@@ -284,7 +301,7 @@ class OrderPlan(BaseEstimator):
         return replace(found, schema=schema)
 
     def with_flags(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Add flags to a table whose leftovers tell which periods sold out."""
+        """Add flags to a table whose final stocks show which periods sold out."""
         if self.schema_.sold_out != replenishment.EMPTY:
             return rows
         return replenishment.with_flags(rows, self.schema_)
@@ -306,34 +323,34 @@ class OrderPlan(BaseEstimator):
         Parameters
         ----------
         table : table
-            One row for each series and day, week or month; or in another form that `read` knows,
-            such as a column for each month, or lines of orders.
+            One row for each series and day, week or month; or another form that `read` knows, such
+            as one column per month, or order lines.
         future : table, optional
-            What is known of coming days: the date, columns of the series or some of them, and
-            columns that the table has as well, such as prices. Series that only it has are new.
+            Known values of coming days: the date, some or all columns of the series, and columns
+            that `table` has as well, such as prices. Series that only it has are new.
         on_order : table, optional
-            With `supply`, what is on its way: the columns of the series, the date of arrival
-            (called as dates are in the table, or ``arrives``), and units (one column of numbers,
-            or ``order``). A table that `orders` gave before is such a table.
+            With `supply`, orders on their way: the columns of the series, the date of arrival
+            (named like the dates of the table, or ``arrives``), and units (one numeric column, or
+            ``order``). A table from `orders` is such a table.
         deliveries : table, optional
-            With `supply`, past deliveries, of which lead times are learned for each series: the
-            columns of the series, and the dates ``ordered`` and ``received``, from which on it
-            could be sold; ``units`` are weights.
+            With `supply`, past deliveries, from which lead times are learned for each series: the
+            columns of the series, and the dates ``ordered`` and ``received``; ``units`` are
+            weights.
         log : DecisionLog, optional
-            What was suggested, decided and delivered before. Days of which it says what was there
-            to sell are known to have sold out or not, where no column of the table tells. With
-            `supply`, orders that arrive after the last row are taken as on their way, but for
-            series of which `on_order` has a row; one that would arrive with the order that is
-            decided now is that order, decided again. Which periods sold out is then not taken from
-            the log: stock lasts, so that a delivery is not all that was there.
+            Earlier suggestions, decisions and deliveries. Days whose stock it shows are then known
+            to have sold out or not, unless a column of the table shows it. With `supply`, orders in
+            the log that arrive after the last row are taken as on their way, except for series in
+            `on_order`. An order that would arrive together with the new one is decided again. The
+            log then does not show which periods sold out, because a delivery is not the whole
+            stock.
         hours : HourlyDemand, optional
-            What the hours of the till say of the same days, as `detect_stockouts` and `recover` of
-            `unmet.censoring.hours` give it: how likely each sold out, and what it lost.
+            Estimates from hourly sales of the same days, from `detect_stockouts` or `recover` of
+            `unmet.censoring.hours`: how likely each day sold out, and how much it lost.
         force : bool, default=False
-            Whether to plan although the table or the orders cannot be right, and to believe sales
-            that look mistyped.
+            Whether to plan although the table or the orders look wrong, and to believe sales that
+            look mistyped.
         progress : callable, optional
-            Is told how far the work is: ``progress(done, total, doing)``.
+            Called as ``progress(done, total, doing)`` during the work. None reports nothing.
 
         Returns
         -------
@@ -397,7 +414,8 @@ class OrderPlan(BaseEstimator):
 
         Returns
         -------
-        table of the kind that was given
+        table of the given kind
+            As from `demand`.
 
         Examples
         --------
@@ -559,7 +577,7 @@ class OrderPlan(BaseEstimator):
 
     @property
     def costs_are_money(self) -> bool:
-        """Whether costs were given, not a service level (two costs that add up to 1)."""
+        """Whether you gave costs, and not a service level (two costs that sum to 1)."""
         if self.supply is not None and self.supply.costs_given:
             return True
         if self.cost is None:
@@ -567,7 +585,7 @@ class OrderPlan(BaseEstimator):
         return abs(float(self.cost.underage) + float(self.cost.overage) - 1.0) > 1e-9
 
     def at(self, **changed: Any) -> OrderPlan:
-        """Give the same plan for another cost or rate, without learning anything again.
+        """Give the same plan for another cost or rate, without fitting anything again.
 
         Parameters
         ----------
@@ -577,7 +595,7 @@ class OrderPlan(BaseEstimator):
         Returns
         -------
         OrderPlan
-            Fitted. What changing orders was worth is not evaluated again.
+            A fitted plan. Changed orders of the log are not evaluated again.
 
         Examples
         --------
@@ -624,28 +642,28 @@ class OrderPlan(BaseEstimator):
             One row for each series and coming day: the columns of the series, the date, and
 
             - ``order``;
-            - ``usual_sales``: what is expected to be sold;
-            - ``hidden_demand``: what is asked for beyond that where it sells out;
-            - ``safety``: what is added because running out costs more than a leftover (or taken
-              away where it costs less), rounding included;
+            - ``usual_sales``: expected sales;
+            - ``hidden_demand``: expected demand beyond that on days that sell out;
+            - ``safety``: added because a missing unit costs more than a leftover unit (negative if
+              it costs less), rounding included;
             - ``based_on``: "own history", "short history" or "similar series";
-            - ``outside_data``: why an order lies outside of what was ever observed ("above the
-              largest sales"); empty where it does not;
-            - ``low`` and ``high``, with a range of sell-out rates: what its ends ask for.
+            - ``outside_data``: why an order lies outside of all observations ("above the largest
+              sales"); empty otherwise;
+            - ``low`` and ``high``, with a range of sell-out rates: the orders of its ends.
 
             The order is the sum of usual sales, hidden demand and safety.
 
             With `supply` one row for each series that is still sold: its columns, and
 
             - ``order``, and when it ``arrives``: the first period that it can serve;
-            - ``on_hand`` and ``on_order``: what is there, and on its way;
+            - ``on_hand`` and ``on_order``: stock on hand, and on its way;
             - ``expected_demand`` until the next order arrives;
-            - ``order_up_to``: what is there and on its way once the order is placed;
-            - ``runs_empty``: first period in which demand is more likely than not to exceed what
-              is there, if no other order follows; empty where there is none;
+            - ``order_up_to``: stock on hand and on its way after the order is placed;
+            - ``runs_empty``: first period in which demand is more likely than not to exceed the
+              stock, if no other order follows; empty if there is none;
             - ``chance_of_running_out`` before the next order arrives, that is within lead time and
-              review, and ``expected_shortage``: units that are expected to be missing until then;
-            - ``expected_loss``, where costs are given: what these cost.
+              review, and ``expected_shortage``: expected missing units until then;
+            - ``expected_loss``, if you gave costs: the cost of these units.
         """
         check_is_fitted(self, "n_rows_")
         if self._on_dask is not None:
@@ -658,21 +676,21 @@ class OrderPlan(BaseEstimator):
     def write_orders(
         self, folder: str | Path, *, progress: Step | None = None
     ) -> tuple[int, float]:
-        """Let the workers of Dask write the orders as Parquet, a file for each partition.
+        """Let the workers of Dask write the orders as Parquet, one file per partition.
 
         Parameters
         ----------
         folder : str or Path
-            That all workers reach; empty, or made.
+            Folder that all workers can reach; empty, or created.
         progress : callable, optional
             As for `fit`.
 
         Returns
         -------
         rows : int
-            How many orders were written.
+            Number of orders written.
         total : float
-            Their sum.
+            Sum of the orders.
         """
         check_is_fitted(self, "n_rows_")
         if self._on_dask is None:
@@ -687,12 +705,12 @@ class OrderPlan(BaseEstimator):
         Parameters
         ----------
         levels : sequence of float, default=(0.5, 0.9)
-            Each above 0 and below 1.
+            Levels, each above 0 and below 1.
 
         Returns
         -------
         table of the kind that `fit` was given
-            The columns of the series, the date, and ``demand_q0.5``, ``demand_q0.9``, … as
+            The columns of the series, the date, and ``demand_q0.5``, ``demand_q0.9``, …, as
             `unmet.adapters.decide_from_quantiles` reads them.
         """
         check_is_fitted(self, "n_rows_")
@@ -712,17 +730,17 @@ class OrderPlan(BaseEstimator):
         return like_table(self._keyed(pl.DataFrame(columns), series), self._kind)
 
     def demand(self) -> Any:
-        """Give the corrected history: what was sold, and what was asked for.
+        """Give the corrected history: sales, and estimated demand.
 
         Returns
         -------
         table of the kind that `fit` was given
-            One row for each series and day that has sales: the columns of the series, the date,
-            ``sales``, ``stockout`` (the probability that the day sold out; empty where nothing
-            tells), ``demand`` (expected), ``low`` and ``high``, between which demand lies with a
-            probability of 80%, and ``why``: what tells that the day sold out. A table with the
-            columns ``ds`` and ``y`` of forecasting libraries gets the corrected history as ``y``,
-            and what was sold as ``y_observed``.
+            One row for each series and day with sales: the columns of the series, the date,
+            ``sales``, ``stockout`` (the probability that the day sold out; empty if unknown),
+            ``demand`` (expected), ``low`` and ``high`` (demand lies between them with a probability
+            of 80%), and ``why``: how the plan knows that the day sold out. If the table has the
+            columns ``ds`` and ``y`` of forecasting libraries, the corrected history is ``y`` and
+            sales are ``y_observed``.
         """
         check_is_fitted(self, "n_rows_")
         if self._on_dask is not None:
@@ -797,7 +815,7 @@ class OrderPlan(BaseEstimator):
         return f"sold out: column {column}" if column else "sold out: log of orders"
 
     def levels(self) -> Any:
-        """Give reorder points and order-up-to levels for systems that ask for them.
+        """Give reorder points and order-up-to levels, for systems that need them.
 
         Returns
         -------
@@ -813,12 +831,12 @@ class OrderPlan(BaseEstimator):
         return like_table(self._keyed(pl.DataFrame(columns)), self._kind)
 
     def projection(self) -> Any:
-        """Give the stock to come, if the orders are placed and no others.
+        """Give the projected stock, if these orders are placed and no others.
 
         Returns
         -------
         table of the kind that `fit` was given
-            The columns of the series, the date, ``expected_demand``, stock at the end of the
+            The columns of the series, the date, ``expected_demand``, the stock at the end of the
             period (``low``, ``middle``, ``high``: exceeded with a chance of 90, 50 and 10%), and
             ``chance_of_running_out``.
         """
@@ -847,23 +865,24 @@ class OrderPlan(BaseEstimator):
         return frame if "stockout" in frame.columns else frame.filter(panel.planned[places])
 
     def explain(self, rows: Any = None, *, drivers: bool = False) -> Any:
-        """Take orders apart: order = usual sales + hidden demand + cost of running out, in units.
+        """Split orders into usual sales, hidden demand and cost of running out, in units.
 
         Parameters
         ----------
         rows : table, optional
-            With the columns of the series and the date: which rows, in which order. By default all.
+            Rows to explain, in their order: the columns of the series and the date. None explains
+            all.
         drivers : bool, default=False
-            Whether usual sales are taken apart as well, into the columns
-            `unmet.planning.candidates.DRIVERS`: what the series usually sells, and what recent
-            sales, the weekday, the season, what is known beforehand (prices, promotions), similar
-            series and all else add or take away. For trees these are SHAP values, for the linear
-            model coefficients times the distance from the mean, for smoothing level and weekday;
-            networks and distributions cannot be taken apart so.
+            Whether to split usual sales as well, into the columns
+            `unmet.planning.candidates.DRIVERS`: level of the series, recent sales, weekday, season,
+            values known in advance (prices, promotions), similar series, and other. Trees give SHAP
+            values, the linear model gives coefficients times the distance from the mean, and
+            smoothing gives level and weekday. Networks and distributions do not support it.
 
         Returns
         -------
         table of the kind that `fit` was given
+            One column per part.
         """
         if self.supply is not None:
             raise Unsupported("explain needs a plan without supply rules, got one with them.")
@@ -903,25 +922,25 @@ class OrderPlan(BaseEstimator):
     def save(self, path: str | Path, *, about: dict[str, Any] | None = None) -> Path:
         """Write this plan to one file that holds no code; `unmet.load` reads it.
 
-        What is loaded has the same orders, explains them and is reported in the same way. The file
-        holds the panel, but no features and no sample paths.
+        The loaded plan has the same orders, explanations and reports. The file holds the panel, but
+        no features and no sample paths.
 
         Parameters
         ----------
         path : str or Path
-            Any name; ``.unmet`` is customary.
+            File to write. Any name works; ``.unmet`` is customary.
         about : dict, optional
-            Whatever should travel with the plan, in plain JSON.
+            Further information to store with the plan, as plain JSON.
 
         Returns
         -------
         Path
-            Where it was written.
+            The file.
         """
         return save(self, path, about=about)
 
     def to_state(self) -> dict[str, Any]:
-        """Give what a saved plan holds: what can be made again is made when it is asked for."""
+        """Give what a saved plan holds; everything that can be recomputed is left out."""
         state = dict(vars(self))
         if "_memo" in state:
             state["_memo"] = {}
@@ -1074,25 +1093,25 @@ class OrderPlan(BaseEstimator):
         self.distribution_ = replace(self.distribution_, factor=factor)
 
     def decide(self, table: Any, *, future: Any = None, force: bool = False) -> Any:
-        """Give orders for other series of the same table, by what was learned.
+        """Give orders for other series of the same table, with the fitted plan.
 
-        What is common to all series stays as it was learned; of each series its own history counts,
-        so that an order does not depend on which series are asked about together. Spark and others
-        call this on workers, with a plan that was fitted to a sample and saved.
+        The shared parts stay as they were learned, and each series uses its own history. An order
+        therefore does not depend on the other series in the call. Spark and others call this method
+        on workers, with a plan that was fitted to a sample and saved.
 
         Parameters
         ----------
         table : table
-            With the columns that `fit` was given, and dates up to the same last one.
+            Rows with the columns that `fit` was given, and dates up to the same last one.
         future : table, optional
-            As for `fit`, but for new series.
+            As for `fit`, without new series.
         force : bool, default=False
             As for `fit`.
 
         Returns
         -------
-        table of the kind that was given
-            As that of `orders`.
+        table of the given kind
+            As from `orders`.
 
         Examples
         --------
@@ -1365,7 +1384,7 @@ class OrderPlan(BaseEstimator):
 
     @property
     def order_table_(self) -> pl.DataFrame:
-        """What `orders` gives."""
+        """Table of orders, as `orders` gives it."""
         if self.supply is None:
             return self._orders
         return self._keyed(
@@ -1380,7 +1399,7 @@ class OrderPlan(BaseEstimator):
         )
 
     def in_words(self) -> str:
-        """Say what was found, in a few sentences."""
+        """Summarise the plan in a few sentences."""
         check_is_fitted(self, "replenishment_")
         orders = self.order_table_
         total, ordered = float(orders["order"].sum()), int((orders["order"] > 0).sum())

@@ -1,4 +1,4 @@
-"""A `DecisionPlan` as options, and back: what the command line and the page ask for."""
+"""A `DecisionPlan` as options, and back, for the command line and the page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plan_from_options(
     seed: int = 0,
     **options: Any,
 ) -> DecisionPlan:
-    """Make a plan of options, whose names are those of `unmet fit`; None stands for not given.
+    """Make a plan from options, whose names are those of `unmet fit`; None is not given.
 
     Examples
     --------
@@ -144,11 +144,12 @@ def cost_options(plan: DecisionPlan) -> dict[str, str]:
 
 
 def fit_command(plan: DecisionPlan, table: str, model: str = "model.unmet", *more: str) -> str:
-    """Write the command that fits a plan to a file, each option quoted where it must be.
+    """Write the command that fits a plan to a file, with quoted options.
 
     Parameters
     ----------
     plan : DecisionPlan
+        The plan.
     table, model : str
         Files to read and to write.
     *more : str
@@ -200,20 +201,23 @@ def command_of(
     Parameters
     ----------
     plan : DecisionPlan
+        The plan; it need not be fitted.
     table, coming : str
         Files to learn from and to decide on.
     step, lower : float or None
-        As for `DecisionPlan.decide`.
+        Lot size and lower bound, as for `DecisionPlan.decide`.
     model, orders : str
         Files that the commands write.
 
     Returns
     -------
     str
-        Two lines for a shell, each option quoted where it must be.
+        Two lines for a shell, with quoted options.
 
     Examples
     --------
+    >>> from unmet import DecisionPlan, Newsvendor
+    >>> from unmet.planning.plan_options import command_of
     >>> plan = DecisionPlan("units sold", ["weekday"], Newsvendor(3, 1))
     >>> print(command_of(plan, step=6))
     unmet fit sales.csv --observed 'units sold' --features weekday --underage 3 --overage 1

@@ -1,7 +1,7 @@
-"""Orders that last: what is on the shelf and on its way, and the orders that follow from it.
+"""Orders of goods that last, from the stock on hand and on its way.
 
-`OrderPlan` with supply rules reads the state of the shelves here, draws paths of coming demand and
-orders what will be missing on them (`unmet.inventory`).
+`OrderPlan` with supply rules uses this module to read the stock, to draw sample paths of coming
+demand, and to order the quantity that will be missing on them (`unmet.inventory`).
 """
 
 from __future__ import annotations

@@ -1,22 +1,22 @@
-"""Tests that may be looked at every day: evidence that grows, and keeps its level however often.
+"""Sequential tests that you may look at every day: they keep their level however often you look.
 
-Each test is an *e-process*: a process that starts at 1 and whose mean is at most 1 whenever one
-stops, as long as all is as planned. By Ville's inequality it ever exceeds 1/level with a chance of
-at most `level`, so that a planner may look every day and stop when it pleases (Ramdas, Grünwald,
-Vovk and Shafer 2023, "Game-theoretic statistics and safe anytime-valid inference", Statistical
-Science 38). Everything here is plain arrays with days along the last axis; results are logarithms
-and have one entry more than there are days, the first of which is 0.
+Each test is an *e-process*: a process that starts at 1 and whose mean is at most 1 whenever you
+stop, as long as everything is as planned. By Ville's inequality it ever exceeds 1/level with a
+chance of at most `level`. A planner may therefore look every day and stop at any time (Ramdas,
+Grünwald, Vovk and Shafer 2023, "Game-theoretic statistics and safe anytime-valid inference",
+Statistical Science 38). All functions take plain arrays with days along the last axis. Results are
+logarithms and have one entry more than there are days, the first of which is 0.
 
-Two kinds of plans' promises are tested:
+Two kinds of promises are tested:
 
 - a *rate*, such as the share of series that sell out (`rate_evidence`): the likelihood ratio of a
-  higher or lower rate, which is a bet that loses on average while the rate is as planned;
-- a *level* (`rank_evidence`): the rank of a day among like days before it, which is uniform while
+  higher or lower rate, a bet that loses on average while the rate is as planned;
+- a *level* (`rank_evidence`): the rank of a day among similar earlier days, which is uniform while
   days are exchangeable, whatever their distribution is (conformal test martingales: Vovk,
   Nouretdinov and Gammerman 2003; Vovk 2021, "Testing randomness online", Statistical Science 36).
 
-Nobody knows how large a change will be, nor when it comes: evidence is a mixture over sizes of the
-change and over the week in which it began. The k-th week has the weight 1 / (k (k + 1)), so that a
+The size and the time of a change are unknown. Evidence is therefore a mixture over sizes of the
+change and over the week in which it began. The k-th week has the weight 1 / (k (k + 1)), so a
 change after half a year of calm is found nearly as soon as one in the first week.
 """
 
@@ -40,24 +40,24 @@ _MAX_ALIKE = 4.0  # days
 
 
 def started_anew(increments: Array, period: int = 7) -> Array:
-    """Logarithm of a mixture over bets, each of which may begin in any week.
+    """Compute the logarithm of a mixture over bets, each of which may begin in any week.
 
     Parameters
     ----------
     increments : ndarray of shape (n_bets, ..., n_days)
-        Logarithm of what each bet returns each day.
+        Logarithm of the daily return of each bet.
     period : int, default=7
         Days from one beginning to the next.
 
     Returns
     -------
     ndarray of shape (..., n_days + 1)
-        Its first entries are 0.
+        Logarithms; the first entries are 0.
 
     Notes
     -----
-    With A the wealth of all bets that have begun, of which the k-th gets w_k = 1 / (k (k + 1)), a
-    day is A ← (A + w_k) e; 1 / (k + 1) waits for later weeks and stays as it is.
+    Let A be the wealth of all bets that have begun, of which the k-th gets w_k = 1 / (k (k + 1)). A
+    day is then A ← (A + w_k) e, and 1 / (k + 1) waits for later weeks.
 
     Examples
     --------
@@ -86,31 +86,44 @@ def started_anew(increments: Array, period: int = 7) -> Array:
 def rate_evidence(
     share: Array, planned: Array, trials: Array, *, above: bool, period: int = 7
 ) -> Array:
-    """Evidence that a rate is above, or below, what was planned.
+    """Compute the evidence that a rate is above, or below, the planned one.
 
     Parameters
     ----------
     share : ndarray of shape (..., n_days)
-        Seen share of each day, between 0 and 1; NaN where nothing is known.
+        Observed share of each day, between 0 and 1; NaN if unknown.
     planned : ndarray of shape (n_days,) or broadcastable
-        The largest rate that is as planned (the least, for evidence of a lower one). Days with 0
-        or 1 say nothing.
+        Largest rate that is as planned (smallest, for evidence of a lower one). Days with 0 or 1
+        add no evidence.
     trials : ndarray of shape (n_days,) or broadcastable
-        How many independent cases a share counts for, known before the day (`independent_trials`).
+        Number of independent cases that a share counts for, known before the day
+        (`independent_trials`).
     above : bool
+        Whether to test for a higher rate (True) or a lower one.
     period : int, default=7
+        Days between possible beginnings of a change.
 
     Returns
     -------
     ndarray of shape (..., n_days + 1)
-        Logarithm.
+        Logarithm of the evidence after each day.
 
     Notes
     -----
     A bet on the rate q returns ((q/p)^x ((1 − q)/(1 − p))^(1 − x))^n a day, with the share x, the
     planned rate p and n trials: the likelihood ratio of n independent cases. With n = 1 its mean is
-    at most 1 for any share between 0 and 1 whose mean is p, however the series of a day go
-    together, since exp(θx) ≤ 1 − x + x exp(θ). The mean is that of a day *given the days before*.
+    at most 1 for any share between 0 and 1 whose mean is p, whatever the dependence of the series
+    on a day, because exp(θx) ≤ 1 − x + x exp(θ). The mean is that of a day *given the days before*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.planning.sequential import rate_evidence
+    >>> planned, trials = np.full(30, 0.1), np.full(30, 20.0)
+    >>> calm = rate_evidence(np.full(30, 0.1), planned, trials, above=True)
+    >>> busy = rate_evidence(np.full(30, 0.3), planned, trials, above=True)
+    >>> bool(calm[-1] < np.log(100) < busy[-1])
+    True
     """
     planned, trials = (np.broadcast_to(each, share.shape) for each in (planned, trials))
     told = ~np.isnan(share) & (planned > 0.0) & (planned < 1.0)
@@ -124,23 +137,31 @@ def rate_evidence(
 
 
 def independent_trials(share: Array, count: Array, n_past: int) -> Array:
-    """How many independent cases the share of each day counts for, by the days before it.
+    """Count the independent cases that the share of each day stands for, from the days before it.
 
-    Series sell out together where the weather sells: 1,000 series may say no more than ten. The
-    variance of daily shares against that of independent cases (the design effect) tells how far;
-    `ALIKE` days of shares that are all or nothing are added to it.
+    Weather makes series sell out together, so 1,000 series may say no more than ten. The variance
+    of daily shares relative to that of independent cases (the design effect) measures this. `ALIKE`
+    days whose shares are 0 or 1 are added to it.
 
     Parameters
     ----------
     share, count : ndarray of shape (..., n_past + n_days)
-        Share of each day, NaN where unknown, and how many series it is of.
+        Share of each day, NaN if unknown, and the number of series behind it.
     n_past : int
-        Days before the first one that is tested.
+        Number of days before the first tested day.
 
     Returns
     -------
     ndarray of shape (..., n_days)
-        At least 1, at most `count`.
+        Numbers between 1 and `count`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.planning.sequential import independent_trials
+    >>> together = np.tile([0.0, 0.0, 0.0, 1.0], 16)  # all 50 series sell out on the same days
+    >>> independent_trials(together, np.full(64, 50.0), 60).round()
+    array([1., 1., 1., 1.])
     """
     told = ~np.isnan(share)
     seen, cases = np.where(told, share, 0.0), np.where(told, count, 0.0)
@@ -176,35 +197,48 @@ def rank_evidence(
     alike: Array | float = 1.0,
     period: int = 7,
 ) -> Array:
-    """Evidence that a level has risen, or fallen, by more than a tolerance.
+    """Compute the evidence that a level has risen, or fallen, by more than a tolerance.
 
     Parameters
     ----------
     reference : ndarray of shape (..., n_reference)
-        Days before; NaN where nothing is known.
+        Earlier days; NaN if unknown.
     fresh : ndarray of shape (..., n_days)
-        The days that are tested.
+        Days to test.
     tolerance : float
-        Share by which a level may change.
+        Share by which a level may change. Larger values ignore larger changes.
     above : bool
+        Whether to test for a rise (True) or a fall.
     of_reference, of_fresh : ndarray of int
         Weekday of each day: days are compared with those of the same number.
     alike : float, default=1
-        How many days in a row count as one (`days_alike`); or an array that broadcasts.
+        Number of days in a row that count as one (`days_alike`), or an array that broadcasts.
     period : int, default=7
+        Days between possible beginnings of a change.
 
     Returns
     -------
     ndarray of shape (..., n_days + 1)
-        Logarithm.
+        Logarithm of the evidence after each day.
 
     Notes
     -----
-    New days are divided by 1 ± `tolerance`. If they are then exchangeable with the old ones of
-    their weekday, the ranks of the new days are independent of each other and uniform, and a bet
-    that returns p^(κ − 1) on the rank p, divided by the mean of that over all ranks, has the mean
-    1. No distribution is assumed, and what is not known exactly, the old level, needs no estimate.
-    Equal values share their ranks, which wins less.
+    New days are divided by 1 ± `tolerance`. If they are then exchangeable with the earlier days of
+    their weekday, the ranks of the new days are independent and uniform. A bet that returns p^(κ −
+    1) on the rank p, divided by the mean of that over all ranks, has mean 1. No distribution is
+    assumed, and the unknown old level needs no estimate. Equal values share their ranks, which wins
+    less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.planning.sequential import rank_evidence
+    >>> generator = np.random.default_rng(0)
+    >>> before, after = generator.normal(100, 10, 112), generator.normal(150, 10, 28)
+    >>> weekdays = {"of_reference": np.arange(112) % 7, "of_fresh": np.arange(28) % 7}
+    >>> evidence = rank_evidence(before, after, tolerance=0.1, above=True, **weekdays)
+    >>> bool(evidence[-1] > np.log(100))
+    True
     """
     factor = 1.0 + tolerance if above else 1.0 - tolerance
     sign = 1.0 if above else -1.0
@@ -237,26 +271,36 @@ def _mean_returns(most: int) -> Array:
 
 
 def days_alike(values: Array, of_day: NDArray[np.intp]) -> float:
-    """How many days in a row count as one, because a warm week is warm on each of its days.
+    """Count the days in a row that count as one, because a warm week is warm on each of its days.
 
-    Bets on d days that go together all win or lose at once. Their d-th roots may be multiplied
-    however they go together, since the mean of that product is at most the product of the means to
-    the power 1/d (Hölder). d is (1 + φ) / (1 − φ), by which autocorrelation φ stretches the
-    variance of a mean; φ is that of one day with the next, less what weekdays explain. Four days
-    are the most: what stays for longer is a change of level, and the tolerance says how much is
+    Bets on d dependent days may all win or lose at once. Their d-th roots may be multiplied
+    whatever the dependence, because the mean of that product is at most the product of the means to
+    the power 1/d (Hölder). d is (1 + φ) / (1 − φ), by which the autocorrelation φ stretches the
+    variance of a mean. φ is that of one day with the next, without weekday effects. The largest
+    number is four days: a longer effect is a change of level, and the tolerance says how much is
     allowed.
 
     Parameters
     ----------
     values : ndarray of shape (..., n_days)
-        Past days; NaN where nothing is known. The autocorrelation of several series is pooled.
+        Past days; NaN if unknown. The autocorrelation of several series is pooled.
     of_day : ndarray of int, shape (n_days,)
-        Weekdays.
+        Weekday of each day.
 
     Returns
     -------
     float
-        Between 1 and 4.
+        Number between 1 and 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.planning.sequential import days_alike
+    >>> independent = np.random.default_rng(0).normal(size=700)
+    >>> correlated = np.repeat(independent[:100], 7)  # one value for each week
+    >>> weekday = np.arange(700) % 7
+    >>> bool(days_alike(independent, weekday) < days_alike(correlated, weekday))
+    True
     """
     rows = np.atleast_2d(values)
     rest = np.full(rows.shape, np.nan)
@@ -281,25 +325,28 @@ def days_alike(values: Array, of_day: NDArray[np.intp]) -> float:
 
 
 def discoveries(evidence: Array, level: float) -> NDArray[np.bool_]:
-    """Series that have changed, with a false discovery rate of at most `level` (e-BH).
+    """Find the series that have changed, with a false discovery rate of at most `level` (e-BH).
 
-    The k largest, where k is the largest number of series whose evidence is at least n / (k level)
-    (Wang and Ramdas 2022, "False discovery rate control with e-values", JRSS B 84). It holds
-    however series depend on each other.
+    They are the k series with the most evidence, where k is the largest number of series whose
+    evidence is at least n / (k level) (Wang and Ramdas 2022, "False discovery rate control with
+    e-values", JRSS B 84). The rate holds for every dependence between series.
 
     Parameters
     ----------
     evidence : ndarray of shape (n_series,)
-        Logarithm.
+        Logarithm of the evidence of each series.
     level : float
+        False discovery rate. Larger values find more series.
 
     Returns
     -------
     ndarray of bool, shape (n_series,)
+        Whether each series has changed.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from unmet.planning.sequential import discoveries
     >>> discoveries(np.log([500.0, 2.0, 150.0, 0.1]), 0.02)
     array([ True, False,  True, False])
     """

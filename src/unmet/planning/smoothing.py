@@ -1,15 +1,15 @@
 """Exponential smoothing of all series of a panel at once.
 
-What is expected of a day is level × weekday of all series × factor of the series for that weekday.
-After each day that was seen, with the error e of what was expected one day before,
+The forecast of a day is level × weekday of all series × factor of the series for that weekday.
+After each observed day, with the error e of the forecast made one day before,
 
     level  += max(α, 1 / (n + 2)) · e / weekday
     factor += γ · e / (level · weekday of all)
 
-so that the level of a new series is a running mean that begins at that of similar ones. Every pair
-(α, γ) of a grid is followed, and forecasts are averaged with weights that fall with the squared
-errors that each pair has made so far at the time ahead that is asked for. Nothing is optimised, and
-nothing later than a state enters it: 15 pairs of 50,000 series and 90 days take seconds.
+so the level of a new series is a running mean that begins at that of similar series. Every pair
+(α, γ) of a grid is followed, and forecasts are averaged. The weight of a pair falls with its
+squared errors so far, at the time ahead of the forecast. Nothing is optimised, and no later day
+enters a state.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ _BLOCK = 4_000  # series at once: their states fit into the cache
 
 
 def smoothed(history: History, series: Places, day: Places, gap: Places) -> Array:
-    """Give what is expected of rows as they were known `gap` days before.
+    """Give the forecasts of rows as they were known `gap` days before.
 
     Parameters
     ----------
     history : History
+        History of the panel.
     series, day, gap : ndarray of shape (n_rows,)
+        Series and day of each row, and number of days before it.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        In units.
+        Units.
     """
     state = np.maximum(day - gap + 1, 0)
     wanted, place = np.unique(state, return_inverse=True)

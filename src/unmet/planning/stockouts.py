@@ -1,12 +1,12 @@
-"""What sold-out days hid, and which days sold out where no column, log or hours tell.
+"""Estimate what sold-out days hid, and which days sold out if no column, log or hours show it.
 
-`DayDemand` asks a censoring model what was asked for on days of a panel. Where nothing tells which
-days sold out, the same is asked as by `unmet diagnose`. Sales that lie exactly on a rule of past
-sales were bounded by orders (`OrderRuleDetection`): these days sold out. Otherwise the latent model
-is fitted to the rows of the panel (`fit_censoring`), if these have a point mass on a plane of their
-features: the shape of sales in units of their level proves nothing. Its answer is used where the
-verdict is "yes"; where the data cannot tell, orders follow the least expected cost over sell-out
-rates (`unmet.censoring.latent.sellout`), and the plan says what that assumes.
+`DayDemand` asks a censoring model for the demand of days of a panel. If nothing shows which days
+sold out, there are three cases. First, sales that lie exactly on a rule of past sales were bounded
+by orders (`OrderRuleDetection`), so these days sold out. Second, the latent model is fitted to the
+rows of the panel (`fit_censoring`) if these have a point mass on a plane of their features; the
+shape of sales in units of their level proves nothing. Its result is used if the verdict is "yes".
+Third, if the data cannot tell, orders minimise the expected cost over sell-out rates
+(`unmet.censoring.latent.sellout`), and the plan states this assumption.
 """
 
 from __future__ import annotations
@@ -47,24 +47,24 @@ MAX_ROWS = 1_000
 
 
 class DayDemand:
-    """What may have been asked for on days of a panel: a censoring model of shares of levels.
+    """Distribution of the demand of days of a panel: a censoring model of shares of levels.
 
     Parameters
     ----------
     history : History
-        As sold.
+        History of sales.
     features : ndarray of shape (n_rows, n_features)
-        Rows of it that the model learns from.
+        Training rows of the model.
     gap : int
-        Days before that a day is seen from.
+        Number of days before a day that its features are known.
     volumes : ndarray, optional
-        Levels between which days have a spread of their own. Given where days are asked about that
-        are known to have sold out; otherwise nobody knows whether they did.
+        Levels between which days have their own spread, for days that are known to have sold out.
+        None means that nothing shows which days did.
 
     Attributes
     ----------
     model : CensoringModel
-        Set once it is fitted.
+        The fitted model.
     """
 
     model: CensoringModel
@@ -122,18 +122,18 @@ class DayDemand:
 
 
 class StockoutChance:
-    """How likely a day without a flag sold out, by the days that have one.
+    """Probability that a day without a flag sold out, estimated from days with a flag.
 
-    A logistic regression on the rank of sales against what was usual on such a day, and on how
-    often the series sold out. Assumed: days without a flag are like those with one whose sales were
-    as high; where more was sold than days with a flag sold out at, there was more to sell.
+    A logistic regression on the rank of sales relative to the usual sales of such a day, and on how
+    often the series sold out. It assumes that days without a flag resemble days with a flag whose
+    sales were as high. If more was sold than on days that sold out, there was more to sell.
 
     Parameters
     ----------
     history : History
-        As sold, of a panel with flags.
+        History of sales, of a panel with flags.
     gap : int
-        Days before that a day is seen from.
+        Number of days before a day that its features are known.
     """
 
     def __init__(self, history: History, gap: int) -> None:
@@ -211,24 +211,25 @@ def without_few_flags(panel: Panel) -> tuple[Panel, list[str]]:
 
 
 def infer_stockouts(panel: Panel, history: History, gap: int, seed: int) -> tuple[Panel, str]:
-    """Look for stock-outs in the sales of a panel.
+    """Search for stock-outs in the sales of a panel.
 
     Parameters
     ----------
     panel : Panel
-        Of which nothing tells which days, or some of them, sold out.
+        Panel without flags, or with flags for some days only.
     history : History
-        Of the panel, as sold.
+        History of the panel's sales.
     gap : int
-        Days before that a day is seen from: the lead time and one.
+        Number of days before a day that its features are known: the lead time plus one.
     seed : int
+        Seed of the search.
 
     Returns
     -------
     panel : Panel
-        With `hidden` (and `drawn`, where they are probabilities) if the answer is "yes".
+        With `hidden` (and `drawn`, if they are probabilities) if the answer is "yes".
     said : str
-        What was found, one sentence; empty where the answer is not "yes".
+        The finding in one sentence; empty if the answer is not "yes".
     """
     series, day = np.nonzero(~np.isnan(panel.observed))
     unit, told = f"{panel.unit}s", panel.hidden

@@ -1,4 +1,4 @@
-"""A censored target, corrected before a forecaster learns from it."""
+"""Correct a censored target before a forecasting model learns from it."""
 
 from __future__ import annotations
 
@@ -26,21 +26,34 @@ MAX_SERIES = 5_000
 
 @dataclass(frozen=True)
 class Uncensored:
-    """A frame whose target was corrected.
+    """A table with a corrected target.
 
     Attributes
     ----------
-    frame : table of the kind that was given
-        The target corrected, and two more columns: what was observed (``y_observed``) and the
-        probability that the truth lies above it (``y_censored``).
+    frame : table of the given kind
+        Table with the corrected target and two more columns: the observation (``y_observed``) and
+        the probability that the truth lies above it (``y_censored``).
     diagnosis : Diagnosis
-        What the data say about censoring, and how surely.
+        How much the observations hide, and how certain that is.
     probability : ndarray of shape (n_rows,)
-        That each row is censored: 1 and 0 where it is known.
+        Probability that each row is censored: 1 or 0 if it is known.
     share : float
         Mean of the probabilities.
     added : float
-        What the correction adds to the target, as a share of its sum.
+        Amount that the correction adds to the target, as a share of its sum.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from unmet import LatentBand
+    >>> from unmet.planning import uncensor
+    >>> table = pl.DataFrame(
+    ...     {"unique_id": "bread", "ds": range(8), "y": [4.0, 6, 8, 9, 9, 7, 5, 9],
+    ...      "sold_out": [0, 0, 0, 1, 1, 0, 0, 1]}
+    ... )
+    >>> found = uncensor(table, LatentBand(families="normal"), censored_col="sold_out", features=[])
+    >>> found.share, found.added > 0
+    (0.375, True)
     """
 
     frame: Any
@@ -51,7 +64,7 @@ class Uncensored:
 
     @property
     def training(self) -> Any:
-        """The frame with its own columns only.
+        """Table with the original columns only.
 
         Forecasting libraries take every further column for a feature.
         """
@@ -70,33 +83,35 @@ def uncensor(
     time_col: str = "ds",
     target_col: str = "y",
 ) -> Uncensored:
-    """Correct a target that hides part of the truth, before a forecaster learns from it.
+    """Correct a target that hides part of the truth, before a forecasting model learns from it.
 
-    A fitted `LatentBand` knows the distribution of the truth of each row, and how probable it is
-    that the row is censored. The target becomes y + p · (E(D | D > y) − y): untouched where the row
-    is surely seen, the mean of what may have been where it is surely censored. It is never lowered.
+    A fitted `LatentBand` gives the distribution of the truth of each row, and the probability p
+    that the row is censored. The target becomes y + p · (E(D | D > y) − y). A row that was surely
+    seen stays as it is, and a row that was surely censored gets the mean of the possible truths.
+    The target is never lowered.
 
     Parameters
     ----------
     frame : table of pandas, polars or pyarrow, or a Dask dataframe
-        Long: series, time and target. Of a Dask dataframe up to 5,000 series are learned from,
-        drawn by a seed, and each partition is corrected where it lies; without `features` the
-        target of each series is then taken in units of its own mean. `probability` is lazy, too;
-        `share` and `added` are those of the series that were learned from.
+        Long table: series, time and target. For a Dask dataframe, up to 5,000 series are sampled to
+        learn from, and each partition is corrected where it is. Without `features`, the target of
+        each series is then in units of its own mean. `probability` is lazy; `share` and `added` are
+        those of the sampled series.
     rule : LatentBand, optional
-        None is ``LatentBand(random_state=0)``. If you know about how often it sells out, say so:
-        ``LatentBand(sellout_rate=0.3)``.
+        Rule that estimates the distribution. None is ``LatentBand(random_state=0)``. If you know
+        roughly how often an item sells out, give ``LatentBand(sellout_rate=0.3)``.
     features : sequence of str, optional
-        Columns of numbers that the truth moves with; by default weekday and month, where times are
-        dates, and the series.
+        Numeric columns that the truth depends on. None takes weekday and month, if times are dates,
+        and the series.
     censored_col, stock_col : str, optional
-        Columns that say which rows are censored, or how much was available; entries may be missing.
+        Columns of flags that mark censored rows, or of available stock; entries may be missing.
     id_col, time_col, target_col : str
         Columns of series, time and target.
 
     Returns
     -------
     Uncensored
+        The corrected table, and the diagnosis.
 
     Examples
     --------

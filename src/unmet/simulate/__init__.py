@@ -1,4 +1,4 @@
-"""Data whose truth is known: demand, an order policy, and the sales that hide the rest."""
+"""Simulated data whose truth is known: demand, an order policy, and the censored sales."""
 
 from unmet.simulate.demand import censor, censoring_lab, history_orders, nonlinear_demand
 from unmet.simulate.pricing import pricing

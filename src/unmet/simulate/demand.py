@@ -1,23 +1,23 @@
-"""Censored demand whose truth is kept, and what all simulated data share.
+"""Simulated censored demand with its truth, and the base of all simulated data.
 
-Mean and deviation mean the same in every family, so a grid over families compares shapes and
-nothing else. The quantile functions are those of ``scipy.stats``.
+Mean and deviation mean the same in every family, so a grid over families compares only shapes. The
+quantile functions are those of ``scipy.stats``.
 
-`censoring_lab` makes data by the grid: demand family × scale × orders × share censored, on features
-like those of store 10, with the best decision known in closed form. A band rule that works on the
-paper's data may still fail on skewed demand, on a spread that varies with the features, or on
-orders that scatter. The mean of demand is linear in the features of a retailer::
+`censoring_lab` makes data by a grid: demand family × scale × orders × share of censored rows, on
+features like those of store 10, with the best decision known in closed form. A band rule that works
+on the paper's data may fail on skewed demand, on a spread that varies with the features, or on
+scattered orders. The mean of demand is linear in the features of a retailer::
 
     mean = level · (1 + category + weekday + month)
 
-The effects are of the size seen in grocery sales, but no mean falls below .45 of the level, so
-that demand is rarely negative at the usual spread.
+The effects have the size seen in grocery sales. No mean falls below .45 of the level, so demand is
+rarely negative at the usual spread.
 
-`nonlinear_demand` is demand that no linear decision follows. Its mean, as a share of the level, is
-product + price + temperature + weekday × promotion + season. A markdown sells nothing more until
-the price falls below a threshold, and then soon no more than that. Each product has its own best
-temperature. A promotion is worth little on a Tuesday and much on a Saturday. The season has two
-peaks a year.
+`nonlinear_demand` makes demand that no linear decision can follow. Its mean, as a share of the
+level, is product + price + temperature + weekday × promotion + season. A markdown adds nothing
+until the price falls below a threshold, and soon saturates. Each product has its own best
+temperature. A promotion adds little on a Tuesday and much on a Saturday. The season has two peaks a
+year.
 
 `history_orders` and `censor` are for demand of your own, such as that of `unmet.data`.
 """
@@ -67,8 +67,8 @@ def distribution(
     family : str
         One of `FAMILIES`.
     mean, deviation : ndarray of shape (n_rows,)
-        Of demand. A Poisson demand has only a mean; a negative binomial one needs a variance
-        above its mean; positive families need a positive mean.
+        Mean and standard deviation of demand. A Poisson demand has only a mean; a negative binomial
+        one needs a variance above its mean; positive families need a positive mean.
     shape : float, optional
         Degrees of freedom of "student" (5), shape of the noise of "gamma_noise" (2).
 
@@ -126,22 +126,23 @@ LEAST_LUCK = 2.0**-54  # a uniform number of 0 would be a demand of −∞
 
 
 def weekday(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:
-    """0 is Monday; day 0 of the epoch was a Thursday."""
+    """Give the weekday, 0 for Monday; day 0 of the epoch was a Thursday."""
     return (dates.astype("datetime64[D]").astype(np.int64) + 3) % 7
 
 
 def month(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:
-    """0 is January."""
+    """Give the month, 0 for January."""
     return dates.astype("datetime64[M]").astype(np.int64) % 12
 
 
 def add_factors(
     start: float, factors: Iterable[tuple[NDArray[np.int64], Sequence[float]]]
 ) -> tuple[Array, list[Array]]:
-    """Add the effects of factors, each given by codes and effects of the codes, to a start.
+    """Add the effects of factors, each given by codes and the effects of the codes, to a start.
 
-    Looked up and summed in a fixed order, not a matrix product: the same on every platform. The
-    dummies come with it; the first code of each factor is their baseline.
+    Effects are looked up and summed in a fixed order, without a matrix product, so results are
+    equal on every platform. The dummies come with it; the first code of each factor is their
+    baseline.
     """
     dummies = []
     summed: Any = start
@@ -152,14 +153,14 @@ def add_factors(
 
 
 def streams(seed: int | np.random.SeedSequence, count: int) -> list[np.random.Generator]:
-    """Give a stream for each purpose: what one of them draws does not move the others."""
+    """Give a random stream for each purpose, so that draws of one do not move the others."""
     if not isinstance(seed, np.random.SeedSequence):
         seed = np.random.SeedSequence(WholeNumber(0)("seed", seed))
     return [np.random.Generator(np.random.PCG64(child)) for child in seed.spawn(count)]
 
 
 class Part:
-    """Rows of one period, the truth kept beside what was observed: a base of dataclasses."""
+    """Rows of one period, with the truth next to the observation: a base of dataclasses."""
 
     features: Array
 
@@ -167,7 +168,13 @@ class Part:
         return len(self.features)
 
     def take(self, rows: slice | NDArray[np.bool_]) -> Self:
-        """Keep some rows."""
+        """Select rows.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of bool
+            Rows to keep.
+        """
         kept: dict[str, Any] = {}
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
@@ -194,19 +201,19 @@ class FamilyTruth:
 
     @property
     def distribution(self) -> Distribution:
-        """Of the truth given the features, one for each row; before clipping."""
+        """Distribution of the truth given the features, one for each row, before clipping."""
         return distribution(self.family, self.mean, self.deviation)
 
     def optimum(self, level: float) -> Array:
-        """Best decisions when the distribution of the truth is known (eq. qopt, eq. cp).
+        """Give the best decisions when the distribution of the truth is known (eq. qopt, eq. cp).
 
-        The conditional α-quantile, for counts the smallest whole number that reaches α; of what is
-        clipped at zero max(0, Q*).
+        They are the conditional α-quantiles Q*. For counts it is the smallest whole number that
+        reaches α; for data that are clipped at zero it is max(0, Q*).
 
         Parameters
         ----------
         level : float
-            α in (0, 1).
+            Critical ratio α, above 0 and below 1.
         """
         best: Array = self.distribution.ppf(Number(above=0, below=1)("level", level))
         return np.maximum(best, 0.0) if self.clip else best
@@ -214,32 +221,44 @@ class FamilyTruth:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DemandPart(FamilyTruth, Part):
-    """Demand, orders, and the sales that are left of them.
+    """Demand, orders, and the sales that remain.
 
     Attributes
     ----------
     features : ndarray of shape (n_rows, n_features)
-        Dummies (and perhaps price and temperature) without an intercept.
+        Dummies (and for some data price and temperature) without an intercept.
     feature_names : tuple of str
+        Names of the features.
     mean, deviation : ndarray of shape (n_rows,)
-        Of demand given the features, before clipping.
+        Mean and standard deviation of demand given the features, before clipping.
     dates : ndarray of shape (n_rows,), datetime64[D]
+        Date of each row.
     category : ndarray of shape (n_rows,), str
-        Which series a row belongs to.
+        Series of each row.
     demand : ndarray of shape (n_rows,)
         The truth.
     order : ndarray of shape (n_rows,)
-        What was in stock.
+        Available stock.
     sales : ndarray of shape (n_rows,)
         The observation, min(demand, order).
     family : str
+        Family of the distribution of demand.
     clip : bool
         Whether demand and order were clipped at zero.
     codes : ndarray of shape (n_rows, n_codes) or None
-        Of `nonlinear_demand`: the features with categories as whole numbers, for models that know
-        categories.
+        For `nonlinear_demand`: the features with categories as whole numbers, for models that
+        accept categories.
     code_names : tuple of str
         Columns of `codes`; the first three are categories.
+
+    Examples
+    --------
+    >>> from unmet.simulate import store10
+    >>> train = store10(seed=0).train
+    >>> bool((train.sales[train.censored] < train.demand[train.censored]).all())
+    True
+    >>> train.take(slice(9)).category[:3].tolist()
+    ['BREAD/BAKERY', 'DAIRY', 'DELI']
     """
 
     features: Array
@@ -257,7 +276,7 @@ class DemandPart(FamilyTruth, Part):
 
     @cached_property
     def sales(self) -> Array:
-        """The observation, min(demand, order)."""
+        """Observation, min(demand, order)."""
         return np.minimum(self.demand, self.order)
 
     @property
@@ -266,7 +285,7 @@ class DemandPart(FamilyTruth, Part):
         return self.demand > self.order
 
     def to_polars(self) -> pl.DataFrame:
-        """Make a table to look at: the date and what the row is, sales, demand, order."""
+        """Make a table of dates, categories, sales, demand and orders."""
         # enums, so that sorting by weekday does not start with Friday
         calendar = {
             "weekday": pl.Series(WEEKDAYS, dtype=pl.Enum(WEEKDAYS))[weekday(self.dates)],
@@ -286,7 +305,22 @@ PartT = TypeVar("PartT", bound=Part)
 
 @dataclass(frozen=True, eq=False)
 class Simulated(Generic[PartT]):
-    """Training and test rows of one seed."""
+    """Training and test rows of one seed.
+
+    Attributes
+    ----------
+    train, test : DemandPart, PricingPart or ReplacementPart
+        Rows for training and rows for testing.
+    seed : int
+        Seed of the simulation.
+
+    Examples
+    --------
+    >>> from unmet.simulate import store10
+    >>> data = store10(seed=0)
+    >>> len(data.train.sales), len(data.test.sales)
+    (3294, 1629)
+    """
 
     train: PartT
     test: PartT
@@ -324,9 +358,9 @@ def draw_demand(
     spread: float = 0.25,
     clip: bool = True,
 ) -> dict[str, Any]:
-    """Draw demand whose mean is a share of the level; fields of a `DemandPart`.
+    """Draw demand whose mean is a share of the level; give fields of a `DemandPart`.
 
-    Of scale "features" each category has a deviation of its own.
+    With the scale "features", each category has its own deviation.
     """
     OneOf(*FAMILIES)("family", family)
     Maybe(OneOf(*get_args(Scale)))("scale", scale)
@@ -357,7 +391,7 @@ def draw_demand(
 
 
 def stocked(rows: DemandPart, quantity: Array) -> Array:
-    """Order what can be ordered: whole units of counts, nothing below zero."""
+    """Round orders to what can be ordered: whole units of counts, nothing below zero."""
     whole = np.ceil(quantity) if rows.family in COUNTS else quantity
     return np.maximum(whole, 0.0) if rows.clip else whole
 
@@ -430,43 +464,45 @@ def censoring_lab(
     Parameters
     ----------
     family : str
-        "normal", "logistic", "laplace", "student" (5 degrees of freedom), "gumbel" (skewed to the
-        right), "gamma", "lognormal", "weibull" (positive), "gamma_noise" (mean plus centred gamma
-        noise of shape 2), "poisson" or "negative_binomial" (counts).
+        Family of demand: "normal", "logistic", "laplace", "student" (5 degrees of freedom),
+        "gumbel" (skewed to the right), "gamma", "lognormal", "weibull" (positive), "gamma_noise"
+        (mean plus centered gamma noise of shape 2), "poisson" or "negative_binomial" (counts).
     scale : {"constant", "level", "features"}, optional
-        Whether the deviation of demand is the same everywhere, proportional to the mean, or
-        different by category. Default: "level" for positive families (which makes their shape
-        constant), otherwise "constant". Of a negative binomial demand it is the deviation beyond
-        that of a Poisson demand; a Poisson demand has no scale of its own.
+        Whether the deviation of demand is constant, proportional to the mean, or different by
+        category. None is "level" for positive families, which makes their shape constant, and
+        "constant" for the others. For a negative binomial demand it is the deviation beyond that of
+        a Poisson demand; a Poisson demand has no scale of its own.
     orders : {"at_mass", "noisy", "never"}
-        "at_mass": the mean of the row plus one shift for all rows. "noisy": the same, plus normal
-        scatter. "never": never sold out. For orders that follow the past, draw with "never" and use
+        "at_mass" orders the mean of the row plus one shift for all rows. "noisy" adds normal
+        scatter. "never" never sells out. For orders that follow the past, use "never" and
         `history_orders`.
     share : float, optional
-        Expected share of rows censored; chooses the shift. Default: no shift.
+        Expected share of censored rows, which determines the shift. Larger shares mean smaller
+        orders. None is no shift.
     noise : float
-        Of "noisy": standard deviation of the scatter, in units of the row's deviation of demand.
+        Standard deviation of the scatter of "noisy", in units of the row's deviation of demand.
     n, n_test : int
-        Rows to train on and to test on, nine categories a day. Testing starts on the day after
-        training. Months matter, and have dummies, when training covers a year.
+        Number of training rows and of test rows, nine categories a day. Test rows start on the day
+        after the training rows. Months have effects and dummies if training covers a year.
     level : float
         Mean demand of the first category on a Monday in January.
     spread : float
-        Deviation of demand there, as a share of `level`.
+        Deviation of demand there, as a share of `level`. Larger values make demand noisier.
     clip : bool
-        Clip demand and order at zero, which concerns few rows at the default spread.
+        Whether to clip demand and order at zero, which changes few rows at the default spread.
     seed : int
-        Non-negative.
+        Non-negative seed.
 
     Returns
     -------
     Simulated
-        With `train` and `test`. Uniform numbers come from NumPy's PCG64 and are turned into
-        demand by its quantile function, so families and policies of one seed share their luck,
-        and the training rows do not depend on how many rows we test on.
+        Data with `train` and `test`. The quantile function of demand transforms uniform numbers of
+        NumPy's PCG64. Families and policies of one seed therefore share their randomness, and
+        training rows do not depend on the number of test rows.
 
     Examples
     --------
+    >>> from unmet.simulate import censoring_lab
     >>> data = censoring_lab("gamma", orders="noisy", share=0.3)
     >>> data.train.features.shape, data.test.features.shape
     ((3294, 25), (1629, 25))
@@ -490,16 +526,17 @@ def censoring_lab(
 def retail_rows(
     n_rows: int, first_day: np.datetime64, n_train: int
 ) -> tuple[dict[str, Any], Array, NDArray[np.int64]]:
-    """Rows in order of time: every category of a day, then the next day.
+    """Make rows in order of time: every category of a day, then the next day.
 
     Returns
     -------
     columns : dict
-        Fields of a `DemandPart`: features, feature_names, dates and category. Months are among
-        the features when training covers a year.
+        Fields of a `DemandPart`: features, feature_names, dates and category. Months are features
+        if training covers a year.
     share : ndarray of shape (n_rows,)
         Mean demand as a share of the level.
     category : ndarray of shape (n_rows,), int
+        Category of each row.
     """
     row, n_categories = np.arange(n_rows), len(CATEGORY_EFFECTS)
     categories = [f"category {number}" for number in range(1, n_categories + 1)]
@@ -531,30 +568,31 @@ def nonlinear_demand(
     n: int = 3000,
     n_test: int = 4000,
 ) -> Simulated[DemandPart]:
-    """Simulate demand that bends and interacts in its features, censored by orders that do, too.
+    """Simulate demand that is nonlinear in its features, censored by nonlinear orders.
 
     Parameters
     ----------
     seed : int
-        Non-negative.
+        Non-negative seed.
     scale, orders
-        As in `censoring_lab`. Of scale "features" each product has a deviation of its own.
+        As in `censoring_lab`. With the scale "features", each product has its own deviation.
     n, n_test : int
-        Rows to train on and to test on, four products a day. Testing starts on the day after
-        training; a year has 1,460 rows, and of fewer some seasons are never seen.
+        Number of training rows and of test rows, four products a day. Test rows start on the day
+        after the training rows. A year has 1,460 rows; fewer rows do not cover all seasons.
 
     Returns
     -------
     Simulated
-        With `train` and `test`. The training rows do not depend on how many rows we test on.
+        Data with `train` and `test`. Training rows do not depend on the number of test rows.
         `features` are dummies of product and weekday, promotion, price, temperature and day of the
-        year; `codes` the same with product and weekday as whole numbers.
+        year. `codes` are the same with product and weekday as whole numbers.
 
     Examples
     --------
-    A linear decision that saw the whole truth still pays much more than the best one:
+    A linear decision costs much more than the best one, even if it saw the whole truth:
 
     >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet.simulate import nonlinear_demand
     >>> data, cost = nonlinear_demand(), Newsvendor.at_level(0.85)
     >>> model = LinearDecision(cost).fit(data.train.features, data.train.demand)
     >>> paid = -model.score(data.test.features, data.test.demand)
@@ -616,13 +654,14 @@ def nonlinear_demand(
 
 
 def censor(demand: ArrayLike, order: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
-    """Sell what is in stock.
+    """Censor demand by the available stock.
 
     Parameters
     ----------
     demand : array-like of shape (n_rows,)
+        Demanded units.
     order : array-like of shape (n_rows,)
-        The stock of each row; ``inf`` is a stock that never runs out.
+        Available stock of each row; ``inf`` never runs out.
 
     Returns
     -------
@@ -633,6 +672,8 @@ def censor(demand: ArrayLike, order: ArrayLike) -> tuple[Array, NDArray[np.bool_
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from unmet.simulate import censor
     >>> censor([5, 8, 3], [6, 6, np.inf])
     (array([5., 6., 3.]), array([False,  True, False]))
     """
@@ -651,40 +692,42 @@ def history_orders(
     on: Literal["demand", "sales"] = "demand",
     round_up: bool = True,
 ) -> Array:
-    """Order a multiple of the mean of the last `k` same weekdays of the same series.
+    """Make orders that are a multiple of the mean of the last `k` same weekdays of the series.
 
     ::
 
         order = ⌈factor · (v₁ + … + v_k) / k⌉
 
     where v are the demands, or the sales that earlier orders left, of the last `k` rows of the
-    series on that weekday; days without a row (the store was closed) are passed over.
+    series on that weekday. Days without a row, on which the store was closed, are skipped.
 
     Parameters
     ----------
     demand : array-like of shape (n_rows,)
-        The truth, in any order of rows.
+        Demand, with rows in any order.
     date : array-like of shape (n_rows,)
-        Dates, e.g. ``datetime64`` or a column of a table; one row per series and date.
+        Dates, such as ``datetime64`` or a column of a table; one row per series and date.
     series : array-like of shape (n_rows,), optional
-        Which series a row belongs to, e.g. store and product in one label; None is a single one.
-    k : int
-        How many same weekdays are averaged.
-    factor : float
-        Safety factor.
-    on : {"demand", "sales"}
-        What the planner looks back at. With "sales" a sold-out day lowers later orders: the
-        spiral-down of Cooper, Homem-de-Mello and Kleywegt (2006).
-    round_up : bool
-        Order whole units.
+        Label of the series of each row, such as store and product in one. None is a single series.
+    k : int, default=4
+        Number of same weekdays to average.
+    factor : float, default=1.0
+        Safety factor. Larger values give fewer stock-outs.
+    on : {"demand", "sales"}, default="demand"
+        What the planner averages. With "sales" a sold-out day lowers later orders: the spiral-down
+        of Cooper, Homem-de-Mello and Kleywegt (2006).
+    round_up : bool, default=True
+        Whether to order whole units.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        ``inf`` where there are not yet `k` same weekdays to look back at.
+        Orders; ``inf`` if there are fewer than `k` earlier same weekdays.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from unmet.simulate import history_orders
     >>> weeks = np.datetime64("2024-01-01") + 7 * np.arange(4)
     >>> history_orders([10, 13, 20, 11], weeks, k=2)
     array([inf, inf, 12., 17.])

@@ -1,7 +1,7 @@
-"""Custom pricing with the truth kept: what buyers would have paid, what was asked, what was taken.
+"""Simulated custom pricing with its truth: reservation prices, offers and answers.
 
-An accepted price says that the buyer would have paid at least so much, a rejected one that it was
-too much; neither says what the reservation price is. Only buyers who haggle tell it.
+An accepted price shows that the buyer would have paid at least that much, a rejected price that it
+was too high. Neither shows the reservation price. Only buyers who haggle reveal it.
 """
 
 from __future__ import annotations
@@ -39,24 +39,33 @@ _NAMES = (*(f"segment {number}" for number in range(2, len(_SEGMENTS) + 1)), *_E
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PricingPart(FamilyTruth, Part):
-    """Offers of one period, the truth kept beside what a seller sees.
+    """Offers of one period, with the reservation prices next to what a seller sees.
 
     Attributes
     ----------
     features : ndarray of shape (n_rows, n_features)
-        Segment dummies, quantity, loyalty and urgency, named by `feature_names`.
+        Segment dummies, quantity, loyalty and urgency.
     feature_names : tuple of str
+        Names of the features.
     mean, deviation : ndarray of shape (n_rows,)
-        Of the reservation price given the features.
+        Mean and standard deviation of the reservation price given the features.
     family : str
+        Family of the distribution of the reservation price.
     truth : ndarray of shape (n_rows,)
         Reservation prices.
     offer : ndarray of shape (n_rows,)
-        What was asked.
+        Offered prices.
     accepted : ndarray of bool, shape (n_rows,)
         Whether there was a deal.
     haggled : ndarray of bool, shape (n_rows,)
         Deals below the offer, at the reservation price itself.
+
+    Examples
+    --------
+    >>> from unmet.simulate import pricing
+    >>> part = pricing(seed=1).train
+    >>> bool((part.truth[part.accepted] >= part.offer[part.accepted]).all())
+    True
     """
 
     features: Array
@@ -71,42 +80,51 @@ class PricingPart(FamilyTruth, Part):
 
     @property
     def censored(self) -> NDArray[np.bool_]:
-        """Rows whose reservation price is hidden: all but those who haggled."""
+        """Rows whose reservation price is hidden: all except those who haggled."""
         return ~self.haggled
 
     @property
     def observation(self) -> Array:
-        """The price of each deal, and of each rejected offer what was asked."""
+        """Price of each deal, and the offered price if it was rejected."""
         return np.where(self.haggled, self.truth, self.offer)
 
     @property
     def limits(self) -> Limits:
-        """What the answers say of the reservation prices: at least, below, or exactly so much."""
+        """Limits of the reservation prices: at least, below, or exactly the price."""
         price, no_deal = self.observation, ~self.accepted
         lower = np.where(no_deal, -np.inf, price)
         return Limits(lower, np.where(self.haggled | no_deal, price, np.inf))
 
     def survival(self, price: ArrayLike) -> Array:
-        """Probability that each buyer would pay a price."""
+        """Give the probability that each buyer would pay a price.
+
+        Parameters
+        ----------
+        price : float or array-like of shape (n_rows,)
+            Prices.
+        """
         _, asked = read_columns(truth=self.truth, price=price)
         return np.asarray(self.distribution.sf(asked))
 
     def best_price(self, unit_cost: ArrayLike = 0.0) -> Array:
-        """Prices with most expected revenue under the true distribution.
+        """Find the prices with the most expected revenue under the true distribution.
 
         Parameters
         ----------
         unit_cost : float or array-like of shape (n_rows,), default=0
+            What one deal costs the seller.
         """
         return most_revenue(self.distribution.ppf, self.survival, len(self), unit_cost)
 
     def expected_revenue(self, price: ArrayLike, unit_cost: ArrayLike = 0.0) -> float:
-        """Mean revenue of prices under the true distribution.
+        """Compute the mean expected revenue of prices under the true distribution.
 
         Parameters
         ----------
         price : array-like of shape (n_rows,) or float
+            Prices.
         unit_cost : float or array-like of shape (n_rows,), default=0
+            What one deal costs the seller.
         """
         return expected_revenue(price, self.survival(price), unit_cost=unit_cost)
 
@@ -125,36 +143,35 @@ def pricing(
     Parameters
     ----------
     family : str
-        Of the reservation price: "normal", "logistic", "laplace", "student", "gumbel", "gamma",
-        "lognormal", "weibull" or "gamma_noise".
+        Family of the reservation price: "normal", "logistic", "laplace", "student", "gumbel",
+        "gamma", "lognormal", "weibull" or "gamma_noise".
     policy : {"fixed", "discounts", "forecast", "personal"}
-        "fixed": the list price, 110, for everybody. "discounts": the list price less a random
-        discount of up to a half. "forecast": 90% of the mean reservation price of the row, known
-        exactly. "personal": the same, times a lognormal number around one (deviation 0.25 of its
-        logarithm): sales people differ.
+        "fixed" offers the list price, 110, to everybody. "discounts" offers the list price minus a
+        random discount of up to a half. "forecast" offers 90% of the mean reservation price of the
+        row, known exactly. "personal" multiplies that by a lognormal number around one (deviation
+        0.25 of its logarithm), because sales people differ.
     haggling : float
-        Of buyers to whom the offer was too high, the share that names its reservation price and
-        gets the deal at that.
+        Share of the buyers with too high an offer who name their reservation price and get the deal
+        at it. Larger shares reveal more.
     n, n_test : int
-        Rows to train on and to test on. The mean reservation price of the first segment is 100;
-        the deviation is a quarter of the mean for positive families, and 25 for the others.
+        Number of training rows and of test rows. The mean reservation price of the first segment is
+        100. The deviation is a quarter of the mean for positive families, and 25 for the others.
     seed : int
-        Non-negative. Families and policies of one seed share their luck.
+        Non-negative seed. Families and policies of one seed share their randomness.
 
     Returns
     -------
     Simulated
-        With `train` and `test`.
+        Data with `train` and `test`.
 
     Examples
     --------
+    >>> from unmet.simulate import pricing
     >>> part = pricing("lognormal", policy="discounts", seed=1).train
     >>> part.limits.kinds[:4]
     array(['right', 'right', 'left', 'right'], dtype='<U8')
-    >>> bool((part.truth[part.accepted] >= part.offer[part.accepted]).all())
-    True
-    >>> dear, cheap = part.best_price(unit_cost=60), part.best_price(unit_cost=0)
-    >>> bool((dear > cheap).all())
+    >>> expensive, cheap = part.best_price(unit_cost=60), part.best_price(unit_cost=0)
+    >>> bool((expensive > cheap).all())
     True
     """
     OneOf(*(each for each in FAMILIES if each not in COUNTS))("family", family)

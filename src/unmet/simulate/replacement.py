@@ -1,4 +1,4 @@
-"""Parts that wear out, and planned replacements that hide when they would have failed."""
+"""Simulated parts that wear out, and planned replacements that hide when they would have failed."""
 
 from __future__ import annotations
 
@@ -27,22 +27,30 @@ _EFFECTS = np.array([-0.8, -0.25, -0.3, 0.0])  # on the logarithm of the lifetim
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReplacementPart(Part):
-    """Parts of one period, the truth kept beside what the records show.
+    """Parts of one period, with their lifetimes next to what the records show.
 
     Attributes
     ----------
     features : ndarray of shape (n_rows, 4)
-        ``feature_names``: load (0 to 1), temperature (standardised), outdoors and supplier (0 or
-        1). The supplier makes no difference.
+        Load (0 to 1), temperature (standardised), outdoors and supplier (0 or 1). The supplier has
+        no effect.
     feature_names : tuple of str
+        Names of the features.
     distribution : Weibull or Lognormal
-        Of the lifetime, with one scale or median for each row.
+        Distribution of the lifetime, with one scale or median for each row.
     lifetimes : ndarray of shape (n_rows,)
         The truth: when each part fails if nobody replaces it.
     intervals : ndarray of shape (n_rows,)
-        When it was to be replaced; inf where it never was.
+        Planned replacement age; inf for none.
     times : ndarray of shape (n_rows,)
         The observation, min(lifetime, interval).
+
+    Examples
+    --------
+    >>> from unmet.simulate import replacement
+    >>> part = replacement(share=0.4).train
+    >>> bool((part.times <= part.lifetimes).all()), round(part.share_censored, 1)
+    (True, 0.4)
     """
 
     features: Array
@@ -53,7 +61,7 @@ class ReplacementPart(Part):
 
     @cached_property
     def times(self) -> Array:
-        """The observation, min(lifetime, interval)."""
+        """Observation, min(lifetime, interval)."""
         return np.minimum(self.lifetimes, self.intervals)
 
     @property
@@ -62,21 +70,28 @@ class ReplacementPart(Part):
         return self.lifetimes > self.intervals
 
     def optimum(self, cost: JumpCost, *, together: bool = False) -> Array:
-        """Best age of each row under its true distribution; inf where replacement never pays.
+        """Find the best age of each row under its true distribution; inf if replacement never pays.
 
         Parameters
         ----------
         cost : AgeReplacement or PreventiveReplacement
+            Cost of replacements.
         together : bool, default=False
-            Of `AgeReplacement` without a rate: the least cost rate of all rows together instead of
-            each row's own.
+            For `AgeReplacement` without a rate: whether to minimise the cost rate of all rows
+            together and not that of each row.
         """
         if together and isinstance(cost, AgeReplacement) and cost.rate is None:
             cost = cost.at_rate(self.best_rate(cost))
         return np.broadcast_to(optimal_age(cost, self.distribution).age, self.times.shape)
 
     def best_rate(self, cost: AgeReplacement) -> float:
-        """Least cost rate of all rows together under their true distributions."""
+        """Find the least cost rate of all rows together under their true distributions.
+
+        Parameters
+        ----------
+        cost : AgeReplacement
+            Cost of replacements.
+        """
         rate = float(
             np.sum(np.broadcast_to(cost.failure, len(self))) / np.sum(self.distribution.mean)
         )
@@ -90,7 +105,7 @@ class ReplacementPart(Part):
         return least_rate(cycles, rate, 1e-12)
 
     def to_polars(self) -> pl.DataFrame:
-        """Make a table to look at: the features, time, suspended, lifetime."""
+        """Make a table of features, times, suspensions and lifetimes."""
         columns = dict(zip(self.feature_names, self.features.T, strict=True))
         seen = {"time": self.times, "suspended": self.censored, "lifetime": self.lifetimes}
         return pl.DataFrame({**columns, **seen})
@@ -111,28 +126,33 @@ def replacement(
 
         log T = log 1000 − 0.8 load − 0.25 temperature − 0.3 outdoors + noise of the family
 
-    The Weibull distribution has shape 3, the logarithm of the lognormal one deviation 0.4.
+    The Weibull distribution has shape 3, and the logarithm of the lognormal one has deviation 0.4.
 
     Parameters
     ----------
     family : {"weibull", "lognormal"}, default="weibull"
+        Family of the lifetime.
     policy : {"fixed", "noisy", "features", "never"}, default="noisy"
-        Planned intervals: the same age for every part; around one age; around a share of the part's
-        own median lifetime (both with a deviation of 0.4 of the logarithm); none at all.
+        Planned intervals: the same age for every part ("fixed"), scattered around one age
+        ("noisy"), scattered around a share of the part's own median lifetime ("features"), or none
+        ("never"). The scatter is a deviation of 0.4 of the logarithm.
     share : float, default=0.5
-        Expected share of parts replaced in time; it chooses that age. Without meaning for "never".
+        Expected share of parts replaced in time, which determines the age. Ignored for "never".
     n, n_test : int
-        Rows to train on and to test on.
+        Number of training rows and of test rows.
     seed : int, default=0
+        Non-negative seed.
 
     Returns
     -------
     Simulated
-        With `train` and `test`. Uniform numbers are turned into lifetimes by their quantile
-        function, so families and policies of one seed share their luck.
+        Data with `train` and `test`. Quantile functions transform uniform numbers into lifetimes,
+        so families and policies of one seed share their randomness.
 
     Examples
     --------
+    >>> from unmet import AgeReplacement
+    >>> from unmet.simulate import replacement
     >>> data = replacement(share=0.4)
     >>> data.train.features.shape, round(data.train.share_censored, 1)
     ((1000, 4), 0.4)

@@ -1,10 +1,10 @@
-"""A shop in closed loop: what a policy orders decides what it sees, and learns from.
+"""A shop in closed loop: the orders of a policy determine what it sees and learns from.
 
-Every policy has the same demand and the same history, and then shelves of its own. Each period its
-delivery arrives, demand comes, what is not there is lost or waits, leftovers are kept or spoil
-(`Shelves`). What it sold and what there was to sell is all that it is shown
-afterwards: a policy that takes sales for demand orders less after each day that it has sold out,
-and the next day sells out again (Cooper, Homem-de-Mello & Kleywegt 2006).
+Every policy has the same demand and the same history, and shelves of its own. In each period its
+delivery arrives and demand comes. Unmet demand is lost or waits, and leftovers are kept or spoil
+(`Shelves`). Afterwards the policy sees only its sales and its stock. A policy that takes sales for
+demand orders less after each stock-out, and sells out again (Cooper, Homem-de-Mello & Kleywegt
+2006).
 
 All series and all policies pass through a period at once.
 """
@@ -36,27 +36,37 @@ FIRST_MONDAY = datetime.date(2018, 1, 1)
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a policy has seen. Arrays have shape (n_series, n_periods_so_far).
+    """Everything that a policy has seen. Arrays have shape (n_series, n_periods_so_far).
 
     Attributes
     ----------
     sales : ndarray
-        NaN before a series began. Where unmet demand waits, it is booked and counts as sold.
+        Sales; NaN before a series began. If unmet demand waits, it is booked and counts as sold.
     stock : ndarray
-        What was there to sell in each period; NaN where nobody wrote it down (history before the
-        run), infinite where unmet demand waits and nothing is hidden.
+        Available stock of each period. NaN if it was not recorded (history before the run),
+        infinite if unmet demand waits and nothing is hidden.
     first_day : datetime.date
         Day, or first day of the week, of the first period.
     step : int
-        1: periods are days, 7: weeks.
+        1 if periods are days, 7 if they are weeks.
     n_before : int
-        Periods of history before the first order of the run.
+        Number of periods of history before the first order of the run.
     features : mapping of str to ndarray of shape (n_series, n_periods_in_all)
-        Known beforehand, for the coming periods too; may be empty.
+        Features known in advance, also for the coming periods; may be empty.
     demand : ndarray or None
-        The truth; only given to policies with `oracle = True`.
+        The truth, only for policies with `oracle = True`.
     seed : int
-        To draw with; another in every period, the same for all policies.
+        Seed for the policy: another one in every period, the same for all policies.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> import numpy as np
+    >>> from unmet.simulate.shop import Seen
+    >>> sales, stock = np.array([[3.0, 5.0]]), np.array([[6.0, 5.0]])
+    >>> seen = Seen(sales, stock, datetime.date(2024, 1, 1), step=1, n_before=0)
+    >>> seen.sold_out, seen.n_periods
+    (array([[0., 1.]]), 2)
     """
 
     sales: Array
@@ -70,24 +80,52 @@ class Seen:
 
     @property
     def sold_out(self) -> Array:
-        """1 where sales reached a recorded stock, 0 where not, NaN where stock is unknown."""
+        """Flags: 1 if sales reached a recorded stock, 0 if not, NaN if stock is unknown."""
         return np.where(np.isnan(self.stock), np.nan, self.sales >= self.stock)
 
     @property
     def n_periods(self) -> int:
-        """Periods so far; the next one has this number."""
+        """Number of periods so far, which is the position of the next one."""
         return int(self.sales.shape[1])
 
 
 class Policy(Protocol):
-    """A policy that places orders. With an attribute `oracle = True` it sees demand as well."""
+    """Interface of a policy that places orders.
+
+    With an attribute `oracle = True` the policy sees demand as well. Any class with these two
+    methods is a policy; you need not derive from this one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class OrderTheMean:
+    ...     def learn(self, seen):
+    ...         self.level = np.nanmean(seen.sales, axis=1)
+    ...
+    ...     def order(self, seen, state):
+    ...         return np.maximum(self.level - state.position, 0.0)
+    """
 
     def learn(self, seen: Seen) -> None:
-        """Learn from all that was seen; before the first order, and again after some periods."""
+        """Learn from everything seen; called before the first order and then every few periods.
+
+        Parameters
+        ----------
+        seen : Seen
+            Sales and stock so far.
+        """
         ...
 
     def order(self, seen: Seen, state: StockState) -> Array:
-        """Say what to order of each series, (n_series,); asked at every review."""
+        """Give the order of each series, (n_series,); called at every review.
+
+        Parameters
+        ----------
+        seen : Seen
+            Sales and stock so far.
+        state : StockState
+            Stock on hand and on its way.
+        """
         ...
 
 
@@ -96,21 +134,38 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ShopRun:
-    """A run of several policies on the same demand.
+    """Result of several policies on the same demand.
 
     Attributes
     ----------
     demand : ndarray of shape (n_series, n_periods of the run)
+        The demand of the run.
     policies : mapping of str to namespace
-        What came of each policy, arrays of shape (n_series, n_periods of the run): ``cost`` of
-        holding, shortage, waste and ordering together; ``orders`` by the period before which they
-        were placed; ``stock`` there to be sold, after the delivery of the period; ``sales`` and
-        ``lost``, demand that was met when it came up, and that was not (where it waits it is met
-        later); ``left`` and ``spoiled``, units at the end that can still be sold, and that cannot
-        any more; ``sold_out``, whether sales reached the stock.
+        Results of each policy, arrays of shape (n_series, n_periods of the run). ``cost`` is the
+        cost of holding, shortage, waste and ordering together. ``orders`` are listed by the period
+        before which they were placed. ``stock`` is the available stock after the delivery of the
+        period. ``sales`` and ``lost`` are demand that was met at once, and that was not (if it
+        waits, it is met later). ``left`` and ``spoiled`` are units at the end that can still be
+        sold, and that cannot. ``sold_out`` is whether sales reached the stock.
     first_day : datetime.date
-        Of the first period of the run.
+        Day of the first period of the run.
     step : int
+        1 if periods are days, 7 if they are weeks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.inventory import SupplyRules
+    >>> from unmet.simulate import run_shop
+    >>> class Always:
+    ...     def learn(self, seen):
+    ...         pass
+    ...
+    ...     def order(self, seen, state):
+    ...         return np.full(len(seen.sales), 5.0)
+    >>> run = run_shop(np.full((1, 30), 5.0), {"five": Always()}, SupplyRules(), n_before=10)
+    >>> run.total()["service_level"].to_list()
+    [1.0]
     """
 
     demand: Array
@@ -122,30 +177,35 @@ class ShopRun:
         return self.policies[name]
 
     def total(self, since: int = 0) -> pl.DataFrame:
-        """One line for each policy.
+        """Summarise the run, one row for each policy.
 
         Parameters
         ----------
         since : int, default=0
-            Period of the run from which on it counts, where the start is not to.
+            First period of the run that counts. Larger values leave out the start.
 
         Returns
         -------
         polars.DataFrame
-            policy, cost, cost_per_unit (of demand), service_level (share of demand that was met
-            when it came up), sell_out_rate (share of series and periods), waste (units spoiled, as
-            a share of those sold or spoiled).
+            policy, cost, cost_per_unit (of demand), service_level (share of demand that was met at
+            once), sell_out_rate (share of series and periods), waste (spoiled units as a share of
+            units sold or spoiled).
         """
         first = WholeNumber(0, self.demand.shape[1] - 1)("since", since)
         return self._summaries([slice(first, None)]).drop("start", "day")
 
     def over_time(self, window: int = 28) -> pl.DataFrame:
-        """One line for each policy and each window of so many periods; a rest at the end is one.
+        """Summarise the run, one row for each policy and window of periods.
+
+        Parameters
+        ----------
+        window : int, default=28
+            Number of periods in a window. The last window may be shorter.
 
         Returns
         -------
         polars.DataFrame
-            policy, start (first period of the window), day (its date), and what `total` has.
+            policy, start (first period of the window), day (its date), and the columns of `total`.
         """
         size = WholeNumber(1)("window", window)
         starts = range(0, self.demand.shape[1], size)
@@ -190,40 +250,42 @@ def run_shop(
     step: int = 1,
     seed: int = 0,
 ) -> ShopRun:
-    """Let policies order for a shop, each seeing what its own orders left of demand.
+    """Let policies order for a shop, each of which sees only its own sales and stock.
 
     Parameters
     ----------
     demand : array-like of shape (n_series, n_periods)
-        The truth. NaN in the history: the series had not begun, or was closed.
+        The truth. NaN in the history means that the series had not begun, or was closed.
     policies : mapping of str to Policy
+        Policies by name.
     rules : SupplyRules
-        What is ordered is rounded up to lots and minima and cut at capacities.
+        Rules of supply. Orders are rounded up to lots and minima, and cut at capacities.
     n_before : int
-        Periods of history before the first order, the same for all policies.
+        Number of periods of history before the first order, the same for all policies.
     history_stock : array-like of shape (n_series, n_before), optional
-        What there was to sell in the history, which policies do not see; by default enough.
+        Available stock in the history, which policies do not see. None is enough stock.
     learn_every : int, default=7
-        Periods between two calls of `learn`.
+        Number of periods between two calls of `learn`. Smaller values adapt faster and take longer.
     state : StockState, optional
-        What is there and on its way at the first order. By default the shelves are empty, and in
-        each period of the lead time arrives what was sold on average before.
+        Stock at the first order. None is empty shelves, and in each period of the lead time a
+        delivery of the earlier mean sales.
     features : mapping of str to array-like of shape (n_series, n_periods), optional
-        Known beforehand.
+        Features known in advance.
     first_day : datetime.date, default=2018-01-01
-        A Monday.
+        Day of the first period; the default is a Monday.
     step : {1, 7}, default=1
         Whether periods are days or weeks.
     seed : int, default=0
-        Of what policies draw: `Seen.seed` follows from it.
+        Seed from which `Seen.seed` follows.
 
     Returns
     -------
     ShopRun
+        Costs, orders, stock and sales of each policy.
 
     Examples
     --------
-    Orders of the mean hid much of demand; a policy that takes sales for demand never finds out:
+    In the history, stock was the mean demand. A policy that takes sales for demand never recovers:
 
     >>> import numpy as np
     >>> from unmet.inventory import SupplyRules

@@ -1,15 +1,15 @@
 """The paper's synthetic data: store 10 of Corporación Favorita (§Data, Table LRstore10).
 
-Demand is a linear model of product category, day of week and month of year plus normal noise; the
-store ordered the mean; sales are the smaller of the two::
+Demand is a linear model of product category, day of week and month of year plus normal noise. The
+store ordered the mean, and sales are the smaller of the two::
 
     D = β'x + N(0, 46.57²)      Q = β'x      S = min(D, Q)
 
-Train on 2016, test on the first half of 2017, nine categories a day. Two remarks on the text:
-2016 has 366 × 9 = 3,294 rows (the paper says 3,286, one more than the 365 × 9 of Favorita's file,
-which lacks a day), and the generator as printed gives negative means and demands, while the theory
+Training rows are those of 2016, test rows those of the first half of 2017, nine categories a day.
+2016 has 366 × 9 = 3,294 rows. The paper says 3,286, one more than the 365 × 9 of Favorita's file,
+which lacks a day. The generator as printed gives negative means and demands, while the theory
 assumes d ≥ 0. Clipping demand and order at zero corrects that and brings most results closer to the
-printed ones, so it is the default. Another store is another `StoreModel`.
+printed ones, so it is the default. To simulate another store, use another `StoreModel`.
 """
 
 from __future__ import annotations
@@ -38,21 +38,23 @@ PUBLISHED_BANDS: Mapping[str, Mapping[float, tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class StoreModel:
-    """Demand of one store (eq. LRGenerate): intercept, three effects and normal noise.
+    """Model of the demand of one store (eq. LRGenerate): intercept, three effects and normal noise.
 
     Attributes
     ----------
     intercept : float
+        Mean demand of the first category, weekday and month.
     categories, weekdays, months : tuple of (str, float)
-        Name and effect of each level. The first of each is the baseline of the dummies: its effect
-        is in the intercept, so it is 0. Days whose weekday or month is not here are not simulated.
+        Name and effect of each level. The first one is the baseline of the dummies: its effect is
+        in the intercept, so it is 0. Days whose weekday or month is missing are not simulated.
     deviation : float
-        σ of the noise.
+        Standard deviation σ of the noise.
     name : str
-        For tables and pages.
+        Name of the store in tables and pages.
 
     Examples
     --------
+    >>> from unmet.simulate.store10 import PUBLISHED_STORE
     >>> PUBLISHED_STORE.deviation, PUBLISHED_STORE.categories[:2]
     (46.57, (('BREAD/BAKERY', 0.0), ('DAIRY', 192.23)))
     """
@@ -75,7 +77,7 @@ class StoreModel:
 
     @property
     def factors(self) -> tuple[tuple[tuple[str, float], ...], ...]:
-        """Categories, weekdays, months: the order of the dummies."""
+        """Categories, weekdays and months, in the order of the dummies."""
         return self.categories, self.weekdays, self.months
 
     @property
@@ -85,7 +87,7 @@ class StoreModel:
 
     @property
     def coefficients(self) -> tuple[float, ...]:
-        """One for each dummy."""
+        """Coefficient of each dummy."""
         return tuple(effect for levels in self.factors for _, effect in levels[1:])
 
 
@@ -121,24 +123,25 @@ def store10(
 
     Parameters
     ----------
-    seed : int
-        Non-negative. The paper uses ten seeds and does not name them.
-    clip : bool
-        Clip demand and order at zero (default). ``False`` is the text as printed; noise and means
+    seed : int, default=0
+        Non-negative seed. The paper uses ten seeds and does not name them.
+    clip : bool, default=True
+        Whether to clip demand and order at zero. ``False`` is the text as printed; noise and means
         are the same.
     distribution : StoreModel
-        Coefficients and σ; by default those that the paper prints for its store 10.
+        Coefficients and σ. The default is the paper's store 10.
 
     Returns
     -------
     Simulated
-        With `train` (3,294 rows) and `test` (1,629 rows), each a `DemandPart`; fewer where the
-        distribution lacks a category, a weekday or a month. The same seed gives
-        the same numbers on every platform: the noise is NumPy's PCG64, and means are sums of three
-        looked-up coefficients in a fixed order, not a matrix product.
+        Data with `train` (3,294 rows) and `test` (1,629 rows), each a `DemandPart`; fewer rows if
+        the model lacks a category, a weekday or a month. The same seed gives the same numbers on
+        every platform: the noise is NumPy's PCG64, and means are sums of three coefficients in a
+        fixed order, without a matrix product.
 
     Examples
     --------
+    >>> from unmet.simulate import store10
     >>> data = store10(seed=0)
     >>> data.train.features.shape, data.test.features.shape
     ((3294, 25), (1629, 25))

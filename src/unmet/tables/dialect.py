@@ -1,8 +1,8 @@
-"""What a text file means: its encoding, where its header is, its separators and decimal sign.
+"""Format of a text file: its encoding, header, separators and decimal sign.
 
-Nothing is taken from one cell alone. The separator and the header are those that make the lines
-agree, types are those that fit every cell of a column, and whether 1.501 is one and a half or
-fifteen hundred is told by all columns of numbers together, or asked.
+No single cell decides. The separator and the header are those with which the lines agree, and types
+are those that fit every cell of a column. Whether 1.501 is one and a half or fifteen hundred
+follows from all columns of numbers together; otherwise the user must say.
 """
 
 from __future__ import annotations
@@ -31,24 +31,31 @@ DECIMALS = (".", ",")
 
 
 class DecimalUnknown(InvalidInput):
-    """The numbers of a file do not tell their decimal sign: ask for it."""
+    """The numbers of a file do not show their decimal sign, so the user must give it."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file is written.
+    """Format of a text file.
 
     Attributes
     ----------
     encoding : str
-        As Python calls it; "utf-8-sig" and "utf-16" begin with a mark that says so.
+        Python name of the encoding; "utf-8-sig" and "utf-16" begin with a byte order mark.
     separator : str
-        Between cells.
+        Character between cells.
     decimal : str
-        Point or comma.
+        Decimal sign, point or comma.
     line_end : str
+        Characters at the end of a line.
     title_lines : int
-        Lines above the header, which are no part of the table.
+        Number of lines above the header, which are not part of the table.
+
+    Examples
+    --------
+    >>> from unmet.tables.dialect import Dialect
+    >>> Dialect(separator=";", decimal=",").encoding
+    'utf-8'
     """
 
     encoding: str = "utf-8"

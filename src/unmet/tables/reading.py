@@ -1,7 +1,8 @@
-"""Tables: from files or from memory, and what their rows say; each complaint one sentence.
+"""Read tables from files or from memory, and the columns of their rows; each error is one sentence.
 
-Text files (`dialect` says what they mean), Excel and Parquet; dates recognised whatever they look
-like; and the schema of columns beside features: observations, costs, flags, stock and dates.
+The module reads text files (`dialect` recognises their format), Excel and Parquet, and recognises
+dates in many forms. It also reads the columns next to features: observations, costs, flags, stock
+and dates.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from unmet.validation import is_missing
 
 
 def as_polars(table: Any) -> pl.DataFrame:
-    """Take a table of pandas, polars or pyarrow as one of polars.
+    """Convert a table of pandas, polars or pyarrow to polars.
 
-    Column by column, since polars itself needs pyarrow to read pandas.
+    The conversion goes column by column, because polars needs pyarrow to read pandas.
     """
     if isinstance(table, pl.DataFrame):
         return table.with_columns(cs.float().fill_nan(None))
@@ -71,18 +72,19 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def kind_of(table: Any) -> str:
-    """Name the library that a table is of, such as "pandas"."""
+    """Name the library of a table, such as "pandas"."""
     return str(nw.get_native_namespace(table).__name__)
 
 
 def like_table(frame: pl.DataFrame, kind: str) -> Any:
-    """Give a frame as the kind of table that was handed over.
+    """Convert a polars frame to the kind of table that was given.
 
     Parameters
     ----------
     frame : polars.DataFrame
+        Frame to convert.
     kind : str
-        As `kind_of` gives it.
+        Library, as `kind_of` gives it.
     """
     namespace = nw.Implementation(kind).to_native_namespace()
     if namespace is pl:
@@ -118,7 +120,7 @@ def _column(column: Any, name: Any) -> Any:
 
 
 def require_columns(table: pl.DataFrame, names: Iterable[str | None], field: str) -> None:
-    """Refuse a table that lacks a column, with the names it has."""
+    """Refuse a table that lacks a column, and list the columns it has."""
     for name in names:
         if name is not None and name not in table.columns:
             known = ", ".join(table.columns[:20]) + (", …" if table.width > 20 else "")
@@ -136,7 +138,7 @@ def row_number(table: pl.DataFrame, row: int) -> int:
 
 
 def numbers(table: pl.DataFrame, name: str, field: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Column of numbers; missing ones are NaN, text is refused with the first such row."""
+    """Read a column of numbers; missing ones are NaN, and text is refused with its row."""
     column = table[name]
     if column.dtype == pl.Boolean or column.dtype.is_numeric() or column.dtype == pl.Null:
         return column.cast(pl.Float64).to_numpy().astype(np.float64)
@@ -162,18 +164,30 @@ SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".xlsx", ".parquet", ".pq")
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table as it was read, and as it was written.
+    r"""A table from a file, with the format of the file.
 
     Attributes
     ----------
     table : polars.DataFrame
-        With types.
+        The table, with types.
     cells : polars.DataFrame or None
-        Of a text file, the same rows as text.
+        For a text file, the same rows as text.
     dialect : Dialect or None
-        Of a text file.
+        Format of a text file.
     notes : tuple of str
-        What was taken for granted, a sentence each.
+        Assumptions that were made, one sentence each.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from unmet.tables.reading import read_file
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "sales.csv"
+    ...     _ = path.write_text("day;price\n2024-05-01;2,50\n")
+    ...     found = read_file(path)
+    >>> found.table.row(0), found.cells.row(0)
+    ((datetime.date(2024, 5, 1), 2.5), ('2024-05-01', '2,50'))
     """
 
     table: pl.DataFrame
@@ -183,26 +197,38 @@ class TableFile:
 
 
 def read_table(path: str | Path, **how: Any) -> pl.DataFrame:
-    """Read a table from a CSV, Excel or Parquet file.
+    r"""Read a table from a CSV, Excel or Parquet file.
 
-    Of a CSV file the encoding (UTF-8, UTF-16, cp1252), lines above the header, the separator
-    (comma, semicolon, tab, bar), the decimal sign, signs between thousands, and dates such as
-    2024-05-31 are recognised; "NA", "NaN", "null" and empty cells are missing values, and lines
+    For a CSV file, the function recognises the encoding (UTF-8, UTF-16, cp1252), lines above the
+    header, the separator (comma, semicolon, tab, bar), the decimal sign, thousands separators, and
+    dates such as 2024-05-31. "NA", "NaN", "null" and empty cells are missing values, and lines
     without any value are no rows. Numbers with a leading zero are names and stay text. Dates in
-    other forms stay text as well, since only a whole column can tell day from month: `read_dates`
-    reads them. Of an Excel file one sheet is read; it may have lines above its header, too.
+    other forms stay text as well, because only a whole column shows whether the day or the month
+    comes first; `read_dates` reads them. From an Excel file one sheet is read, which may have lines
+    above its header.
 
     Parameters
     ----------
     path : str or Path
-        Ends in one of `SUFFIXES`.
+        File, with an ending in `SUFFIXES`.
     **how
-        As for `read_file`: text, decimal, sheet, encoding.
+        Options of `read_file`: text, decimal, sheet, encoding.
 
     Returns
     -------
     polars.DataFrame
-        At least one row and one column; NaN has become missing.
+        Table with at least one row and one column; NaN is missing.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from unmet.planning import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "sales.csv"
+    ...     _ = path.write_text("day;store;sales\n2024-05-01;007;3\n")
+    ...     read_table(path).row(0)
+    (datetime.date(2024, 5, 1), '007', 3)
     """
     return read_file(path, **how).table
 
@@ -215,25 +241,37 @@ def read_file(
     sheet: str | None = None,
     encoding: str | None = None,
 ) -> TableFile:
-    """Read a table, and remember how it was written.
+    r"""Read a table, and keep the format of the file.
 
     Parameters
     ----------
     path : str or Path
-        Ends in one of `SUFFIXES`.
+        File, with an ending in `SUFFIXES`.
     text : collection of str
         Columns that stay text whatever they look like.
     decimal : {".", ","}, optional
-        Decimal sign of numbers in text. By default all columns of numbers together tell it: 1.501
-        in a file with 2,5 elsewhere is 1501. Files that cannot tell are refused.
+        Decimal sign of numbers in text. None uses all columns of numbers together: 1.501 in a file
+        with 2,5 elsewhere is 1501. A file that does not show its decimal sign is refused.
     sheet : str, optional
-        Name of a sheet of an Excel file; by default the first with a table, and those like it.
+        Name of a sheet of an Excel file. None takes the first one with a table, and those like it.
     encoding : str, optional
-        Encoding of a text file, as Python calls it, where the guess would be wrong.
+        Python name of the encoding of a text file. None recognises it.
 
     Returns
     -------
     TableFile
+        The table and the format.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from unmet.tables.reading import read_file
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "sales.csv"
+    ...     _ = path.write_text("day;price\n2024-05-01;2,50\n")
+    ...     read_file(path).dialect.separator
+    ';'
     """
     file = Path(path)
     if not file.is_file():
@@ -379,7 +417,7 @@ NO = ("false", "no", "n", "f", "0", "0.0", "nein", "falsch", "non", "faux")
 
 @dataclass(frozen=True)
 class TableRows:
-    """Columns of the rows that can be learned from; None where no column has the field."""
+    """Columns of the rows that can be learned from; None for a role without a column."""
 
     table: pl.DataFrame
     observed: Array
@@ -407,22 +445,23 @@ def read_rows(
     series: Sequence[str] = (),
     bad_rows: str | None = None,
 ) -> TableRows:
-    """Take the column of each field, leaving out rows without an observation.
+    """Read the column of each role, leaving out rows without an observation.
 
     Parameters
     ----------
     table : polars.DataFrame
+        The table.
     observed, underage, overage, stock, weight, date : str or None
-        Names of columns; None where no column has the field.
+        Names of columns; None for a role without a column.
     flag : str or None
-        Stock-outs, suspensions, or accepted offers: the truth is at least the observation.
+        Column of stock-outs, suspensions or accepted offers: the truth is at least the observation.
     opposite : bool
-        Whether the flag says the opposite: true where the truth was seen, such as a failure.
+        Whether the flag means the opposite: true if the truth was seen, such as a failure.
     series : sequence of str
-        Columns that tell series apart.
+        Columns that identify a series.
     bad_rows : {"drop", "clip", "refuse"} or None
-        What becomes of rows with negative observations, or with less stock than that; None takes
-        them as they are.
+        What to do with rows whose observation is negative or exceeds the stock; None takes them as
+        they are.
     """
     require_columns(table, [observed], "observed")
     notes: list[str] = []
@@ -510,7 +549,7 @@ def _cell(value: Any) -> str:
 
 
 def finite(table: pl.DataFrame, name: str, field: str) -> Array:
-    """Column of finite numbers, none missing."""
+    """Read a column of finite numbers, none missing."""
     values = numbers(table, name, field)
     wrong = ~np.isfinite(values)
     if wrong.any():
@@ -523,7 +562,7 @@ def finite(table: pl.DataFrame, name: str, field: str) -> Array:
 
 
 def read_flags(table: pl.DataFrame, name: str, opposite: bool) -> Array:
-    """1 for yes, 0 for no, NaN where nobody knows."""
+    """Read flags: 1 for yes, 0 for no, NaN if unknown."""
     text = table[name].cast(pl.String).str.strip_chars().str.to_lowercase()
     values = text.replace_strict(
         [*YES, *NO], [1.0] * len(YES) + [0.0] * len(NO), default=None, return_dtype=pl.Float64

@@ -1,9 +1,9 @@
-"""Which column of a table of sales is what: said by the user, else inferred from names and content.
+"""Roles of the columns of a table of sales: given by the user, or inferred from names and content.
 
-A name makes a column a candidate for a field, its content may refuse it: a flag holds yes and no,
-stock that was available is not below sales, columns that tell series apart leave one row a day. Of
-several candidates the one with the better name is taken; only where two are equally good must the
-user say. Columns that are known only afterwards, such as hours out of stock, are never features.
+A name makes a column a candidate for a role, and its content may rule it out: a flag holds yes and
+no, available stock is not below sales, and the columns of a series leave one row a day. Of several
+candidates, the one with the better name is taken; the user must decide only if two are equally
+good. Columns that are known only afterwards, such as hours out of stock, are never features.
 """
 
 from __future__ import annotations
@@ -112,40 +112,43 @@ _END = _words("end closing left remaining rest after")
 
 @dataclass(frozen=True)
 class Schema:
-    """Which column is what; fields that are not given are inferred by `infer_schema`.
+    """Roles of the columns of a table; `infer_schema` infers those that are not given.
 
     Attributes
     ----------
     date, sales : str
-        None: inferred.
+        Columns of dates and of sales. None infers them.
     series : str or sequence of str
-        Columns that tell series apart, () where the table is one series. None: inferred.
+        Columns that identify a series, () if the table is a single series. None infers them.
     sold_out, stock, price : str
-        Flag of stock-outs, stock that was available, price. None: inferred; "": no column.
+        Columns of stock-out flags, available stock and prices. None infers them; "" is no column.
     known_future : str or sequence of str
-        What is known beforehand, such as promotions and the weather: features, if a table of the
-        coming days has them. None: inferred.
+        Columns known in advance, such as promotions and the weather. They are features if a table
+        of the coming days has them. None infers them.
     on_hand : str
-        What was left at the end of each period; never inferred.
+        Column of the stock at the end of each period; never inferred.
     gaps : {"auto", "missing", "zero"}
-        What days without a row are: found out, unknown, or days on which nothing was sold.
+        Meaning of days without a row: unknown ("missing"), days without sales ("zero"), or inferred
+        ("auto").
     duplicates : {"sum", "error", "last"}
-        Several rows of a series and period: added up, refused, or the last of them.
+        What to do with several rows of a series and period: add them up, refuse them, or take the
+        last.
     period : {"day", "business day", "week", "month", "quarter", "year"}
-        What a row is for, or is added up to. None: inferred.
+        Period of a row, to which rows are added up. None infers it.
     date_format : str
-        Form of dates in text, such as "%d/%m/%Y", where rows do not tell day from month.
+        Format of dates in text, such as "%d/%m/%Y", if rows do not show which is the day.
     sold_out_opposite : bool
-        Whether the flag says the opposite, that something was left; inferred from its name.
+        Whether the flag means the opposite, that something was left; inferred from its name.
     static : tuple of str
-        Inferred: what never changes in a series, such as its category.
+        Inferred: columns that never change within a series, such as its category.
     why : dict of str to str
-        Inferred: a few words for each of the fields.
+        Inferred: a few words about each role.
     left_out : dict of str to str
         Inferred: why a column is not used.
 
     Examples
     --------
+    >>> from unmet.planning import Schema
     >>> Schema(date="day", series="item").series
     ('item',)
     """
@@ -175,16 +178,16 @@ class Schema:
                 object.__setattr__(self, name, several)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Give plain values, for JSON."""
         return asdict(self)
 
     def with_sold_out(self, column: str) -> Schema:
-        """Take a column of flags that the table did not have."""
+        """Set a column of flags that the table did not have."""
         why = {**self.why, "sold_out": "stock at the end"}
         return replace(self, sold_out=column, sold_out_opposite=False, why=why)
 
     def with_known_future(self, told: Iterable[str]) -> Schema:
-        """Keep as known beforehand what is told of the coming days; the rest is not used."""
+        """Keep the columns known in advance that the coming days have, and leave out the rest."""
         known = tuple(name for name in self.known_future if name in set(told))
         others = {
             name: "not in a table of coming days" for name in self.known_future if name not in known
@@ -197,7 +200,7 @@ class Schema:
         return (*self.series, *self.static)
 
     def refuse_taken(self, columns: Iterable[str]) -> None:
-        """Refuse columns of dates and series that are called like columns of a table of orders."""
+        """Refuse columns of dates and series that are named like columns of a table of orders."""
         clash = {self.date, *self.series} & set(columns)
         if clash:
             raise InvalidInput(
@@ -209,24 +212,26 @@ class Schema:
 def infer_schema(
     table: pl.DataFrame, schema: Schema | None = None, told: Iterable[str] = ()
 ) -> Schema:
-    """Infer which column is what, but for those that are given.
+    """Infer the roles of columns that are not given.
 
     Parameters
     ----------
     table : polars.DataFrame
+        A table of sales.
     schema : Schema, optional
-        What is known; fields that are None are inferred.
+        Known roles; fields that are None are inferred. None infers all.
     told : iterable of str
-        Columns that a table of coming days has: they are known beforehand, whatever their names.
+        Columns of a table of coming days: they are known in advance, whatever their names.
 
     Returns
     -------
     Schema
-        Complete: `date`, `sales`, `series` and `known_future` are not None.
+        Complete schema: `date`, `sales`, `series` and `known_future` are not None.
 
     Examples
     --------
     >>> import polars as pl
+    >>> from unmet.planning import Schema, infer_schema
     >>> table = pl.DataFrame({"Day": ["2024-05-01", "2024-05-02"] * 2, "item": [7, 7, 8, 8],
     ...                       "sold": [3, 5, 0, 9], "waste": [1, 0, 2, 0],
     ...                       "Sold out": [0, 1, 0, 1]})
