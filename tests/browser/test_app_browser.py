@@ -34,7 +34,12 @@ def address():
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", "BROWSER": "none"},
+        env={
+            **os.environ,
+            "PYTHONUNBUFFERED": "1",
+            "BROWSER": "none",
+            "STREAMLIT_SERVER_ALLOWED_HOSTS": "shop.example",
+        },
     )
     try:
         assert process.stdout is not None
@@ -87,8 +92,15 @@ def test_a_file_from_another_page_is_refused(address):
     caught.value.close()
 
 
-OURS = ("localhost", "LOCALHOST", "localhost.", "127.0.0.1", "[::1]")
-OTHERS = ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "[::2]", "")
+OURS = ("localhost", "LOCALHOST", "localhost.", "127.0.0.1", "[::1]", "shop.example")
+OTHERS = (
+    "evil.example",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "[::2]",
+    "",
+    "a.shop.example",
+)
 
 
 @pytest.mark.parametrize("place", ["", "_stcore/stream"])
