@@ -296,7 +296,7 @@ def _between_series(squares: Array, known: NDArray[np.bool_]) -> tuple[float, fl
     fourth = float((of_origins**2).sum() / max(count.sum(), 1.0))
     noise = fourth / np.maximum(count, 1.0)
     between = float(np.mean((own - overall) ** 2 - noise))
-    return overall, fourth / max(between, 1e-3 * overall**2, 1e-300)
+    return overall, max(fourth / max(between, 1e-3 * overall**2, 1e-300), 1e-12)
 
 
 def _factors(squares: Array, known: NDArray[np.bool_], overall: float, drawn: float) -> Array:

@@ -650,7 +650,8 @@ class DemandForecast:
     def _take_simplest(self, panel: Panel) -> None:
         """Follow level and weekday where the past is too short to compare anything."""
         named = self.names[0] if len(self.names) == 1 else "seasonal"
-        if self.training_.n_rows < MIN_ROWS:
+        views = 1 if named == "smoothing" else self.training_.n_views  # of the same few days
+        if self.training_.n_rows < MIN_ROWS * views:
             named = "seasonal"
         why = f"{labels_of(panel.unit)[named]}: the past is too short to compare."
         self.choice_ = ModelChoice(named, f"Expected demand follows {why}")

@@ -1204,8 +1204,11 @@ class OrderPlan(BaseEstimator):
         self.targets_ = series, day, _ = self._coming()
         decided = self._quantile(series, day, level)
         simple = self.choice_.model == "seasonal"
-        most = self._most(series, decided, "" if simple else "take model='seasonal'")
-        expected = np.minimum(self._of_rows(series, day)[0], most)
+        expected = self._of_rows(series, day)[0]
+        # a quantile far out may be large: it is cut, unless it is no number
+        wanted = expected + 0.0 * decided
+        most = self._most(series, wanted, "" if simple else "take model='seasonal'")
+        expected = np.minimum(expected, most)
         decided = np.minimum(decided, most)
         usual, ends = expected * self._sold_share[series], list[Array]()
         hidden = expected - usual

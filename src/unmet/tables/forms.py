@@ -121,7 +121,7 @@ def read_sales(
     rows = _without_totals(rows.with_columns(dates.alias(found.date)), found, notes)
     rows = _without_strays(rows, found, notes)
     sold = rows[found.sales]
-    if sold.dtype.is_numeric() and 10 * (sold > 0).sum() < (sold < 0).sum():
+    if sold.dtype.is_numeric() and 10 * (sold > 0).sum() + 2 < (sold < 0).sum():
         rows = rows.with_columns(-pl.col(found.sales))
         notes.append(f"Nearly all of {found.sales!r} is negative: what left the stock was sold.")
     if found.period is None:
@@ -204,7 +204,7 @@ def as_long(
         free = [name for name in rows.columns if name != dates[0]]
         amounts = sales_columns(rows, free)
         asked = rows, free, dates[0], given.date_format
-        if not amounts and _has_lines(*asked):
+        if not (amounts or "".join(free).isdigit()) and _has_lines(*asked):
             name = "sales" if "sales" not in rows.columns else "units"
             rows = rows.with_columns(pl.lit(1).alias(name))
             notes.append("No column tells how much was sold: each row counts as one unit.")
@@ -483,13 +483,16 @@ def _without_totals(rows: pl.DataFrame, schema: Schema, notes: list[str]) -> pl.
 
     A shop may have a brand of that name: then its sales are not those of all others.
     """
+    total = rf"{TOTAL}|^(?i)(?:all|alle|tous)\b"
     for name in schema.series:
         if rows[name].dtype != pl.String:
             continue
-        called = rows[name].str.contains(rf"{TOTAL}|^(?i)(?:all|alle|tous)\b").fill_null(False)
+        called = rows[name].str.contains(total).fill_null(False)
         if not called.any() or called.all():
             continue
-        keys = [schema.date, *(each for each in schema.series if each != name)]
+        others = [each for each in schema.series if each != name]  # but for Total of Total
+        of = rows.filter(called).select(pl.col(others).cast(pl.String).str.contains(total).all())
+        keys = [schema.date, *(each for each in others if not of[each][0])]
         sums = (
             rows.with_columns(called.alias("\0total"))
             .group_by(keys)
