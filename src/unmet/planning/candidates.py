@@ -32,7 +32,7 @@ from unmet.arrays import Array
 from unmet.censoring.latent.sellout import skewness
 from unmet.censoring.panel import PanelDistribution
 from unmet.costs import Newsvendor, SquaredError
-from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.errors import MissingPackage, Unsupported
 from unmet.estimators import LinearDecision, NeuralDecision
 from unmet.evaluation.backtest import ModelChoice, choose_model
 from unmet.inventory import DemandDistribution
@@ -386,11 +386,6 @@ class PanelModel(BaseEstimator):
         if self.name == "seasonal":
             self.short_ = training.n_rows < MIN_ROWS
         elif self.name != "smoothing":
-            if training.n_rows < MIN_ROWS:
-                raise InvalidInput(
-                    f"A panel must have at least {MIN_ROWS} days to learn from, "
-                    f"got {training.n_rows}."
-                )
             getattr(self, f"_fit_{self.name}")(training)
         self.fitted_ = True
         return self

@@ -140,11 +140,6 @@ def _decoded(file: Path, raw: bytes, encoding: str | None) -> tuple[str, str, li
     )
 
 
-def one_line(error: Exception) -> str:
-    """Give the first line of a message: the rest advises options that users do not have."""
-    return str(error).strip().split("\n")[0].rstrip(".: ") or type(error).__name__
-
-
 # --- Separator and header: those that make the lines agree.
 
 

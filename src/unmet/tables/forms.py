@@ -490,9 +490,8 @@ def _without_totals(rows: pl.DataFrame, schema: Schema, notes: list[str]) -> pl.
         called = rows[name].str.contains(total).fill_null(False)
         if not called.any() or called.all():
             continue
-        others = [each for each in schema.series if each != name]  # but for Total of Total
-        of = rows.filter(called).select(pl.col(others).cast(pl.String).str.contains(total).all())
-        keys = [schema.date, *(each for each in others if not of[each][0])]
+        of = rows.filter(called).select(pl.col(schema.series).cast(pl.String).str.contains(total))
+        keys = [schema.date, *(each for each in schema.series if not of[each].all())]
         sums = (
             rows.with_columns(called.alias("\0total"))
             .group_by(keys)

@@ -227,8 +227,8 @@ def _program(problem: HingeProblem, tolerance: float) -> Solution | None:
     standard, design = Standardisation.of(features, problem.fit_intercept, rotate=lasso is None)
     penalties = standard.penalties(None, lasso)
     found = solve_highs(HingeProblem(design, problem.kinks, False, *penalties))
-    coefficients, level = standard.to_raw(found.coefficients)
-    found = replace(found, coefficients=coefficients, intercept=level)
+    raw = standard.to_raw(found.coefficients)
+    found = replace(found, coefficients=raw[0], intercept=raw[1])
     return proved(problem, found, standard, tolerance)
 
 
