@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import socket
@@ -34,7 +35,12 @@ def address():
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", "BROWSER": "none"},
+        env={
+            **os.environ,
+            "PYTHONUNBUFFERED": "1",
+            "BROWSER": "none",
+            "STREAMLIT_SERVER_ALLOWED_HOSTS": "shop.example",
+        },
     )
     try:
         assert process.stdout is not None
@@ -87,8 +93,15 @@ def test_a_file_from_another_page_is_refused(address):
     caught.value.close()
 
 
-OURS = ("localhost", "LOCALHOST", "localhost.", "127.0.0.1", "[::1]")
-OTHERS = ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "[::2]", "")
+OURS = ("localhost", "LOCALHOST", "localhost.", "127.0.0.1", "[::1]", "shop.example")
+OTHERS = (
+    "evil.example",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "[::2]",
+    "",
+    "a.shop.example",
+)
 
 
 @pytest.mark.parametrize("place", ["", "_stcore/stream"])
@@ -285,6 +298,44 @@ def test_a_file_is_uploaded(page):
     assert page.get_by_text("the last 100 rows of lamb <b>.csv").is_visible()
     assert amount(page, "To order in all") > 0
     assert page.get_by_test_id("stException").count() == 0
+
+
+BOMB = gzip.compress(bytes(1 << 20)) * 501  # 501 MB
+HOSTILE = {
+    "bomb.csv.gz": (BOMB, "must not unpack to more than"),
+    "damaged.parquet": (b"PAR1" + 9999 * b"\xff" + b"PAR1", "cannot be read as Parquet"),
+    "plot.csv": (b"\x89PNG\r\n\0\0", "must be text in UTF-8"),
+}
+
+
+def test_users_of_one_table_have_their_own_levels_and_no_upload_ends_the_session_of_another(
+    browser, address
+):
+    users = []
+    for _ in range(2):
+        context = browser.new_context(viewport={"width": 1300, "height": 1000})
+        context.set_default_timeout(PATIENCE)
+        users.append(context.new_page())
+        users[-1].goto(address)
+        says(users[-1], "--service-level 0.9 ")
+    one, other = users
+    usual = amount(one, "To order in all")
+    for user, presses in ((one, 3), (other, 1)):
+        user.evaluate("window.kept = true")
+        user.get_by_role("slider").first.focus()
+        for _ in range(presses):
+            user.keyboard.press("ArrowRight")
+        says(user, f"--service-level 0.9{presses} ")
+    assert amount(one, "To order in all") > amount(other, "To order in all") > usual
+    for name, (data, sentence) in HOSTILE.items():
+        bring(other, name, data)
+        other.get_by_test_id("stAlert").filter(has_text=sentence).wait_for()
+    one.get_by_role("slider").first.focus()
+    one.keyboard.press("ArrowRight")
+    says(one, "--service-level 0.94 ")
+    for user in users:  # neither page was opened anew
+        assert user.evaluate("window.kept")
+        user.context.close()
 
 
 EVIL = (

@@ -167,6 +167,7 @@ def test_latex_reads_no_cell_as_a_command():
     assert latex_text("50% of α_1\n\n~x") == r"50\% of $\alpha$\_1 \textasciitilde{}x"
     assert latex_text("1 (0, 2)**") == "1 (0, 2)$^{**}$"
     assert latex_text("Q*") == "Q*"
+    assert latex_text(r"\x{y}^#$&") == r"\textbackslash{}x\{y\}\textasciicircum{}\#\$\&"
     assert "{}[a] & b" in latex_table(["h", "i"], [["[a]", "b"]])
 
 

@@ -44,6 +44,22 @@ def test_a_coefficient_that_is_off_is_found(monkeypatch, penalty, share, outcome
     assert evaluate(case).outcome == outcome
 
 
+def test_the_reference_sees_what_the_last_digits_of_a_sum_tell(monkeypatch):
+    generator = np.random.default_rng(0)
+    first, second, rest = generator.normal(size=(3, 60))
+    X = np.column_stack([first, second, first + second + 1e-8 * rest])
+    case, fit = Case(X, 10 + rest + 0.01 * first**2, 4.0, 1.0), LinearDecision.fit
+    assert evaluate(case).outcome == "solved"
+
+    def blind(self, X, y, **named):
+        fit(self, X[:, :2], y, **named)
+        self.coef_ = np.append(self.coef_, 0.0)
+        return self
+
+    monkeypatch.setattr(LinearDecision, "fit", blind)
+    assert evaluate(case).outcome == "above"
+
+
 def test_untrue_costs_foreign_errors_and_refusals_are_told_apart(monkeypatch):
     fit = LinearDecision.fit
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from unmet.cli.main import app
 from unmet.errors import SolverFailure
+from unmet.inventory import DemandDistribution
 from unmet.planning import OrderPlan
 from unmet.planning.candidates import DemandForecast, TrainingSet
 from unmet.planning.history import History
@@ -66,7 +67,9 @@ def test_absurd_orders_are_refused_and_nothing_is_written(tmp_path, monkeypatch)
     table = poisson_sales(100, 14)
     expected = DemandForecast.expected
     monkeypatch.setattr(DemandForecast, "expected", lambda self: 100.0 * expected(self))
-    with pytest.raises(SolverFailure, match=r"which are \d+ for item item \d{4}, got [\d,]+ \(and"):
+    with pytest.raises(
+        SolverFailure, match=r"which are \d+ for item item \d{4}, got [\d,.]+ \(and"
+    ):
         OrderPlan(model="linear").fit(table)
     with pytest.raises(SolverFailure, match=r"made: take model='seasonal', or"):
         OrderPlan(model="linear").fit(table)
@@ -171,9 +174,20 @@ def test_models_are_compared_where_the_horizon_is_a_large_part_of_the_past(n_day
 def test_orders_do_not_depend_on_the_unit():
     rows = sales_panel([9, 20], 40).with_columns(pl.col("sales") + 0.25)
     usual = OrderPlan(model="linear").fit(rows).orders()["order"]
-    for unit in (1e-9, 1e-6, 1e-3):
-        small = rows.with_columns(pl.col("sales") * unit)
-        orders = OrderPlan(model="linear").fit(small).orders()["order"] / unit
+    for unit in (1e-9, 1e-6, 1e-3, 1e12):
+        other = rows.with_columns(pl.col("sales") * unit)
+        orders = OrderPlan(model="linear").fit(other).orders()["order"] / unit
+        np.testing.assert_allclose(orders, usual, rtol=1e-2)
+
+
+def test_nor_where_the_first_sales_are_late():
+    rows = sales_panel([9, 20], 90)
+    late = pl.col("date") >= FIRST + datetime.timedelta(50)
+    rows = rows.with_columns(sales=pl.when(late).then(pl.col("sales") + 0.25).otherwise(0.0))
+    usual = OrderPlan(model="linear").fit(rows).orders()["order"]
+    for unit in (1e-6, 1e6):
+        other = rows.with_columns(pl.col("sales") * unit)
+        orders = OrderPlan(model="linear").fit(other).orders()["order"] / unit
         np.testing.assert_allclose(orders, usual, rtol=1e-2)
 
 
@@ -192,4 +206,43 @@ def test_orders_of_what_hardly_sells_stay_near_what_was_sold(model, seed):
     kept = np.random.default_rng(seed).random(rows.height) < 0.05
     rows = rows.with_columns(pl.Series("sales", np.where(kept, rows["sales"], 0)))
     orders = OrderPlan(model=model).fit(rows).orders()
-    assert orders["order"].max() <= 3 * rows["sales"].max() + 1
+    largest = rows.group_by("item").agg(pl.col("sales").max())
+    both = orders.join(largest, "item")
+    assert both.height == orders.height
+    assert both.filter(pl.col("order") > 3 * pl.col("sales") + 1).is_empty()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_linear_model_of_a_few_weeks_is_not_asked(seed):
+    rows = sales_panel([7], 19, step=7, seed=seed)
+    plan = OrderPlan(model="linear").fit(rows)
+    assert plan.choice_.model == "seasonal"
+    assert plan.orders()["order"].sum() > 40
+
+
+def test_what_never_sold_beside_a_new_series_has_orders_of_zero():
+    months = [datetime.date(2023 + place // 12, place % 12 + 1, 1) for place in range(19)]
+    rows = pl.DataFrame(
+        {
+            "item": ["tea"] * 19 + ["new"],
+            "date": [*months, months[-1]],
+            "sales": [*[0] * 16, None, 0, 0, None],
+        }
+    )
+    found = OrderPlan().fit(rows).orders()
+    assert found["order"].sum() == 0
+    assert not found["safety"].is_nan().any()
+
+
+def test_a_quantile_far_beyond_what_is_expected_is_cut(monkeypatch):
+    rows = sales_panel([8, 30], 60)
+    quantile = DemandDistribution.quantile
+    far = 100.0
+    monkeypatch.setattr(DemandDistribution, "quantile", lambda *given: far * quantile(*given))
+    orders = OrderPlan(model="seasonal").fit(rows).orders()
+    largest = rows.group_by("item").agg(pl.col("sales").max())
+    both = orders.join(largest, "item")
+    assert (both["order"] == 3 * both["sales"]).all()
+    far = np.nan
+    with pytest.raises(SolverFailure, match="got nan"):
+        OrderPlan(model="seasonal").fit(sales_panel([8, 30], 10))

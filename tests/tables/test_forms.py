@@ -292,3 +292,97 @@ def test_an_item_in_thousands_is_no_code():
             (("tea", 9100), ("bun", 7900), ("jam", 8300))]  # fmt: skip
     wide = wide.with_columns(many)  # beside one of a few values
     assert set(read_sales(wide).table["item"]) == {"tea", "bun", "jam", "pie"}
+
+
+# --- Tables whose columns have no names, or names of digits.
+
+
+def nameless(rows):
+    return rows.select("item", "date", "sales").rename({"item": "0", "date": "1", "sales": "2"})
+
+
+def test_numbers_of_items_are_no_dates():
+    rows = days_of(["10003", "10005"])  # no March of the year 1000
+    found = read_sales(nameless(rows)).schema
+    assert (found.date, found.series, found.sales) == ("1", ("0",), "2")
+    text = nameless(rows.with_columns(pl.col("date").cast(pl.String)))
+    assert read_sales(text).schema == found
+
+
+def test_a_few_rows_that_come_twice_do_not_add_up_items():
+    rows = days_of(["tea", "bun"])
+    twice = pl.concat([rows, rows.head(9)])
+    assert read_sales(nameless(twice)).schema.series == ("0",)
+    found = read_sales(twice.rename({"item": "flavor"}))
+    assert found.n_series == 2
+    assert found.table.height == 120
+
+
+def test_lines_of_columns_without_names_are_refused():
+    rows = days_of(["tea", "bun"])
+    with pytest.raises(InvalidInput, match="of which no name says so"):
+        read_sales(nameless(pl.concat([rows, rows])))
+    none = nameless(pl.concat([rows, rows]).with_columns(sales=0))
+    with pytest.raises(InvalidInput, match="got none that looks like it"):
+        read_sales(none)
+
+
+def test_thousands_of_one_column_without_a_name_are_no_codes():
+    rows = days_of(["tea", "bun", "jam"]).with_columns(pl.col("sales") * 1_000_000)
+    assert read_sales(nameless(rows)).schema.sales == "2"
+
+
+def test_a_new_item_beside_two_others_is_an_item():
+    rows = days_of(["no", "tea", "bun"]).tail(120).with_columns(pl.col("sales") * 100)
+    new = rows.tail(1).with_columns(item=pl.lit("jam"), sales=pl.lit(2300, pl.Int64))
+    wide = pl.concat([rows, new]).pivot("item", index="date", values="sales")
+    assert set(read_sales(wide).table["item"]) == {"tea", "bun", "jam"}
+
+
+# --- Headers, totals and signs.
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%Y-%m-%dT00:00:00Z"])
+def test_a_header_of_days_stands_below_a_title(form, tmp_path):
+    wide = days_of(["tea", "jam"], 20).pivot("date", index="item", values="sales")
+    wide.columns = [
+        "item",
+        *(f"{datetime.date.fromisoformat(day):{form}}" for day in wide.columns[1:]),
+    ]
+    (tmp_path / "sales.csv").write_text(f"Sales report\nof May\n\n{wide.write_csv()}")
+    assert read_sales(read_file(tmp_path / "sales.csv").table).table.height == 40
+
+
+def test_a_header_of_numbers_of_items_stands_above_days_as_excel_counts_them(tmp_path):
+    lines = [f"{45_000 + day};{day % 7};{day % 5};{day % 3}" for day in range(30)]
+    text = "\n".join(["Sales report", "", "day;10003;10010;10017", *lines, "Total;90;60;30"])
+    (tmp_path / "sales.csv").write_text(text)
+    found = read_sales(read_file(tmp_path / "sales.csv").table)
+    assert set(found.table["item"]) == {"10003", "10010", "10017"}
+    assert found.table.height == 90
+
+
+def test_empty_columns_at_the_end_do_not_hide_the_separator(tmp_path):
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(day) for day in range(30)]
+    lines = [f"{day:%b %d, %Y}\t{day.day % 7}\t\t" for day in days]
+    (tmp_path / "sales.csv").write_text("\n".join(["day\ttea\t\t", *lines]))
+    assert read_sales(read_file(tmp_path / "sales.csv").table).table.height == 30
+
+
+def test_a_total_of_all_shops_and_items_is_left_out():
+    one = days_of(["tea", "bun"])
+    shops = pl.concat(one.with_columns(store=pl.lit(name)) for name in ("north", "south"))
+    sums = shops.group_by("date").agg(pl.col("sales").sum())
+    total = sums.with_columns(item=pl.lit("Total"), store=pl.lit("Total")).select(shops.columns)
+    found = read_sales(pl.concat([shops, total]))
+    assert set(found.table["store"]) == {"north", "south"}
+    assert any("60 rows are totals" in note for note in found.notes)
+
+
+def test_a_single_return_does_not_turn_all_signs():
+    rows = days_of(["tea"], 40).with_columns(
+        sales=pl.when(pl.int_range(40) == 7).then(-1).otherwise(0)
+    )
+    assert read_sales(rows).table["sales"].min() == -1
+    out = rows.with_columns(sales=-(pl.int_range(40) % 3))
+    assert read_sales(out).table["sales"].min() == 0

@@ -308,12 +308,7 @@ def evaluate(
     read = out.read_words(table, words, plan.text_columns)
     told = {name.removesuffix("_column"): words[name] for name in _FLAGS if words[name]}
     found = planning.evaluate(plan, read.table, words["truth"], columns=told or None, **room)
-    found = replace(found, notes=(*read.notes, *found.notes))
-    out.show_notes(found.notes, words["details"])
-    if words["as_json"]:
-        out.print_json(found.to_dict())
-    else:
-        out.show_comparison(found, plan.problem)
+    _compared(replace(found, notes=(*read.notes, *found.notes)), words, plan.problem)
 
 
 def compare(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None:
@@ -336,15 +331,18 @@ def compare(table: _Table, *, plan: DecisionPlan, words: dict[str, Any]) -> None
         found = planning.compare(
             plan, read.table, truth=words["truth"], **held_out, **room, progress=progress
         )
-    found = replace(found, notes=(*read.notes, *found.notes))
-    out.show_notes(found.notes, words["details"])
-    if words["as_json"]:
-        out.print_json(found.to_dict())
-    else:
-        out.show_comparison(found, plan.problem)
+    _compared(replace(found, notes=(*read.notes, *found.notes)), words, plan.problem)
 
 
 # --- What several of them do.
+
+
+def _compared(found: Any, words: dict[str, Any], problem: str) -> None:
+    """Show what was compared."""
+    out.show_notes(found.notes, words["details"])
+    if words["as_json"]:
+        return out.print_json(found.to_dict())
+    return out.show_comparison(found, problem)
 
 
 def _load(path: Path) -> DecisionPlan:

@@ -134,7 +134,7 @@ class DemandDistribution:
         fourth = float((of_origins**2).sum() / max(count.sum(), 1.0))
         noise = fourth / np.maximum(count, 1.0)
         between = float(np.mean((own - overall) ** 2 - noise))
-        drawn = fourth / max(between, 1e-3 * overall**2, 1e-300)
+        drawn = max(fourth / max(between, 1e-3 * overall**2, 1e-300), 1e-12)
         factor = _factors(squares, known, overall, drawn)
         scaled /= np.sqrt(factor)[:, None, None]
         growth = _growth(np.minimum(scaled**2, _LARGEST_SQUARE), known)

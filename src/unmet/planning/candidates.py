@@ -31,7 +31,7 @@ from unmet.arrays import Array
 from unmet.censoring.latent.sellout import skewness
 from unmet.censoring.panel import PanelDistribution
 from unmet.costs import Newsvendor, SquaredError
-from unmet.errors import InvalidInput, MissingPackage, Unsupported
+from unmet.errors import MissingPackage, Unsupported
 from unmet.estimators import LinearDecision, NeuralDecision
 from unmet.evaluation.backtest import ModelChoice, choose_model
 from unmet.inventory import DemandDistribution
@@ -374,11 +374,6 @@ class PanelModel(BaseEstimator):
         if self.name == "seasonal":
             self.short_ = training.n_rows < MIN_ROWS
         elif self.name != "smoothing":
-            if training.n_rows < MIN_ROWS:
-                raise InvalidInput(
-                    f"A panel must have at least {MIN_ROWS} days to learn from, "
-                    f"got {training.n_rows}."
-                )
             getattr(self, f"_fit_{self.name}")(training)
         self.fitted_ = True
         return self
@@ -636,7 +631,8 @@ class DemandForecast:
         if before is None or min(before.n_rows, self.training_.n_rows) < MIN_ROWS:
             # follow level and weekday where the past is too short to compare anything
             named = self.names[0] if len(self.names) == 1 else "seasonal"
-            if self.training_.n_rows < MIN_ROWS:
+            views = 1 if named == "smoothing" else self.training_.n_views  # of the same few days
+            if self.training_.n_rows < MIN_ROWS * views:
                 named = "seasonal"
             label = labels_of(panel.unit)[named]
             why = f"Forecast: {label}. The history is too short for a backtest."

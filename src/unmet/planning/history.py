@@ -540,8 +540,8 @@ def _between(sums: Array, series: Places, end: Places, days: int) -> Array:
 
 
 def _one(overall: Array) -> float:
-    """Level of a state in which nothing was sold: 1, or less where the first sales are less."""
-    return float(min([1.0, *overall[overall > 0][:1]]))
+    """Level of a state in which nothing was sold: that of the first sales, whatever their unit."""
+    return float([*overall[overall > 0][:1], 1.0][0])
 
 
 def _least(overall: Array) -> Array:

@@ -1227,10 +1227,11 @@ class OrderPlan(BaseEstimator):
         panel, level = self.panel_, float(self.cost_.level)
         self.targets_ = series, day, _ = self._coming()
         decided = self._quantile(series, day, level)
-        simple = self.choice_.model == "seasonal"
-        most = self._most(series, decided, "" if simple else "use model='seasonal'")
-        expected = np.minimum(self._of_rows(series, day)[0], most)
-        decided = np.minimum(decided, most)
+        advice = "" if self.choice_.model == "seasonal" else "use model='seasonal'"
+        expected = self._of_rows(series, day)[0]
+        # a quantile far out may be large: it is cut, unless it is no number
+        most = self._most(series, expected + 0.0 * decided, advice)
+        expected, decided = np.minimum([expected, decided], most)
         usual, ends = expected * self._sold_share[series], list[Array]()
         hidden = expected - usual
         if panel.hidden is None:

@@ -197,7 +197,7 @@ def readings(text: pl.Series) -> dict[str, pl.Series]:
         text = text.str.replace(_WEEKDAY, "")
         for month, names in _MONTH_NAMES.items():
             text = text.str.replace(rf"(?i)(^|[^a-z])(?:{names}){_LETTERS}\.?", f"${{1}}{month}")
-    cells = pl.col("text")
+    cells = pl.col("text").str.extract(r"^(\d{6}|\d{8}|.*\D.*)$")  # 10003 is no March of 1000
     asked = {form: (cells, form) for form in _FORMATS}
     asked |= {form: (cells + " 01", f"{form} %d") for form in _OF_MONTHS}
     weeks = cells.str.replace(_WEEK_FIRST, "${2}-W${1}").str.replace(_WEEK, "${1}-W${2}-${3}")

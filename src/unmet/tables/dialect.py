@@ -143,11 +143,6 @@ def _decoded(file: Path, raw: bytes, encoding: str | None) -> tuple[str, str, li
     )
 
 
-def one_line(error: Exception) -> str:
-    """Give the first line of a message: the rest advises options that users do not have."""
-    return str(error).strip().split("\n")[0].rstrip(".: ") or type(error).__name__
-
-
 # --- Separator and header: those that make the lines agree.
 
 
@@ -196,12 +191,14 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
     1
     """
     value = re.compile(r"[+-]?[\d.,]*\d%?$|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
-    date = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}( 00:00:00)?$|(19|20)\d\d([-./]\d\d)?$")
+    day = r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T]00:00:00Z?)?$|(19|20)\d\d([-./]?\d\d){0,2}$"
+    date, counted = re.compile(day), re.compile(rf"{day}|[2-7]\d{{4}}$")  # as Excel counts days
+    most = max((len("\0".join(each).rstrip("\0").split("\0")) for each in records), default=0)
     for place, record in enumerate(records[:30]):
         width, below = len(record), records[place + 1 :]
         filled = sum(1 for cell in record if cell)
         numbered = width == 2 and not record[0]  # pandas writes no name above the numbers of rows
-        if width < 2 or not (2 * filled > width or numbered):
+        if width < 2 or not (2 * filled > min(width, most) or numbered):
             continue
         if below and len(below[0]) != width:
             continue
@@ -210,7 +207,8 @@ def find_header(records: Sequence[Sequence[str]]) -> int | None:
         dated = [cell for cell in record if date.match(cell)]
         periods = len(set(dated)) >= 3 and not any(map(date.match, below[0] if below else ()))
         values = sum(1 for cell in record if value.match(cell))
-        if not value.match(record[0]) and below and all(date.match(row[0]) for row in below):
+        dates = sum(1 for row in below if counted.match(row[0]))
+        if not value.match(record[0]) and 10 * dates > 9 * len(below):  # there may be a total
             values = 0  # numbers of items, beside a column of dates
         if place and (not below or (values and not (periods and values == len(dated)))):
             continue

@@ -122,7 +122,7 @@ def read_sales(
     rows = _without_totals(rows.with_columns(dates.alias(found.date)), found, notes)
     rows = _without_strays(rows, found, notes)
     sold = rows[found.sales]
-    if sold.dtype.is_numeric() and 10 * (sold > 0).sum() < (sold < 0).sum():
+    if sold.dtype.is_numeric() and 10 * (sold > 0).sum() + 2 < (sold < 0).sum():
         rows = rows.with_columns(-pl.col(found.sales))
         notes.append(
             Note(f"The signs of {found.sales!r} were changed, because nearly all are negative.")
@@ -210,7 +210,7 @@ def as_long(
         free = [name for name in rows.columns if name != dates[0]]
         amounts = sales_columns(rows, free)
         asked = rows, free, dates[0], given.date_format
-        if not amounts and _has_lines(*asked):
+        if not (amounts or "".join(free).isdigit()) and _has_lines(*asked):
             name = "sales" if "sales" not in rows.columns else "units"
             rows = rows.with_columns(pl.lit(1).alias(name))
             notes.append(
@@ -486,13 +486,15 @@ def _without_totals(rows: pl.DataFrame, schema: Schema, notes: list[str]) -> pl.
 
     A shop may have a brand of that name: then its sales are not those of all others.
     """
+    total = rf"{TOTAL}|^(?i)(?:all|alle|tous)\b"
     for name in schema.series:
         if rows[name].dtype != pl.String:
             continue
-        called = rows[name].str.contains(rf"{TOTAL}|^(?i)(?:all|alle|tous)\b").fill_null(False)
+        called = rows[name].str.contains(total).fill_null(False)
         if not called.any() or called.all():
             continue
-        keys = [schema.date, *(each for each in schema.series if each != name)]
+        of = rows.filter(called).select(pl.col(schema.series).cast(pl.String).str.contains(total))
+        keys = [schema.date, *(each for each in schema.series if not of[each].all())]
         sums = (
             rows.with_columns(called.alias("\0total"))
             .group_by(keys)

@@ -32,7 +32,6 @@ from unmet.tables.dialect import (
     as_bytes,
     distinct_names,
     find_header,
-    one_line,
     read_text,
     with_types,
     without_noise,
@@ -301,7 +300,9 @@ def read_file(
     except pl.exceptions.PanicException:  # of a reader written in Rust; it is no Exception
         raise InvalidInput(f"{file} must be a {kind} file, got a damaged one.") from None
     except Exception as error:  # whatever a reader says of a damaged file
-        raise InvalidInput(f"{file} cannot be read as {kind}: {one_line(error)}.") from None
+        said = str(error).strip().split("\n")[0]  # the rest advises options that users do not have
+        said = said.rstrip(".: ") or type(error).__name__
+        raise InvalidInput(f"{file} cannot be read as {kind}: {said}.") from None
     if not found.table.height:
         raise InvalidInput(f"{file} must have at least one row below its header, got none.")
     return replace(found, table=as_polars(found.table))
@@ -353,7 +354,9 @@ def _read_excel(
         notes += above_header(header if header > filled[0] else 0, file.name)
         table.columns = names
         table, said = without_noise(table)
-        return table.with_columns(_whole_days(table)), notes + said
+        moments = [each for each in table if each.dtype == pl.Datetime]  # Excel knows no dates
+        whole = [each for each in moments if (each.dt.truncate("1d") == each).all()]
+        return table.with_columns(each.dt.date() for each in whole), notes + said
 
     table, notes = read(chosen)
     others = [each for each in rows if each != chosen and rows[each]]
@@ -397,12 +400,6 @@ def table_bytes(table: pl.DataFrame, suffix: str, dialect: Dialect | None = None
     with xlsxwriter.Workbook(content, how) as book:
         table.write_excel(book, "table", autofit=table.height < 10_000)
     return content.getvalue()
-
-
-def _whole_days(table: pl.DataFrame) -> list[pl.Series]:
-    """Columns of moments that are dates: Excel knows no other."""
-    moments = [column for column in table if column.dtype == pl.Datetime]
-    return [each.dt.date() for each in moments if (each.dt.truncate("1d") == each).all()]
 
 
 # --- What the rows say beside features: observations, costs, flags, stock and dates.
@@ -532,16 +529,13 @@ def _possible(
         done = "left out" if rule == "drop" else f"set to {clipped}"
         notes.append(Note(f"Rows {done}: {where}.", count / seen.size))
     if rule == "clip":
-        return np.ones(seen.size, dtype=np.bool_), least, _at_least(stock, least)
+        if stock is not None:  # what is not known stays so
+            stock = np.where(np.isnan(stock), stock, np.maximum(stock, least))
+        return np.ones(seen.size, dtype=np.bool_), least, stock
     kept = ~(negative | short)
     if not kept.any():
         raise InvalidInput(f"observed must have numbers of at least 0, got none in {names[0]!r}.")
     return kept, seen[kept], None if stock is None else stock[kept]
-
-
-def _at_least(stock: Array | None, seen: Array) -> Array | None:
-    """Stock that is not below what was sold; unknown stock stays unknown."""
-    return None if stock is None else np.where(np.isnan(stock), stock, np.maximum(stock, seen))
 
 
 def _cell(value: Any) -> str:

@@ -289,10 +289,12 @@ def infer_schema(
                     f"{date!r}: name the columns that identify a series (series=), or sum rows of "
                     "the same day (duplicates='sum')."
                 )
-            series = line_columns(table, free, dates, price)
+            lines = line_columns(table, free, dates, price)
+            series = lines or series_columns(table, free, dates, 0.8) or ()  # a few rows come twice
             why["series"] = "names; rows of a date are summed"
             units = table[str(sales)]
-            if why["sales"] == "its content" and float(units.quantile(0.9) or 0.0) > 20:
+            odd = float(units.quantile(0.9) or 0.0) > 20 or "".join(free).isdigit()
+            if why["sales"] == "its content" and series == lines and odd:
                 raise InvalidInput(
                     f"sales must be a column of quantities, got {sales!r} ({_some_values(units)}) "
                     "without a likely name: name it (sales=)."
@@ -504,11 +506,12 @@ def is_place(name: str) -> bool:
 
 
 def series_columns(
-    table: pl.DataFrame, columns: Iterable[str], dates: pl.Series
+    table: pl.DataFrame, columns: Iterable[str], dates: pl.Series, share: float = 1.0
 ) -> tuple[str, ...] | None:
     """Fewest columns that leave one row a day in each series; None where there are none.
 
-    Of several that do, those are taken whose names say item or place.
+    A share of the rows suffices, if it is given. Of several that do, those are taken whose names
+    say item or place.
     """
     columns, day = list(columns), dates.alias("\0day")
     if not day.is_duplicated().any():
@@ -526,8 +529,8 @@ def series_columns(
         for names in combinations(ranked, size):
             keys = ["\0day", *names]
             if (
-                few.select(keys).n_unique() == few.height
-                and whole.select(keys).n_unique() == whole.height
+                few.select(keys).n_unique() >= share * few.height
+                and whole.select(keys).n_unique() >= share * whole.height
                 # a series has several rows: who bought what tells rows apart, but is none
                 and table.select(names).n_unique() * min(3.0, n_days / 2) <= table.height
             ):
@@ -663,7 +666,8 @@ def _is_sorted(column: pl.Series) -> bool:
 def _is_code(column: pl.Series) -> bool:
     """Whether whole numbers are long, few, and come again, as numbers of items do."""
     long = column.dtype.is_integer() and int(column.min() or 0) >= 1000  # type: ignore[arg-type]
-    return long and 1 < column.n_unique() <= column.len() / 5
+    thousands = long and bool((column % 1000 == 0).all())
+    return long and not thousands and 1 < column.drop_nulls().n_unique() <= column.len() / 5
 
 
 def _is_clock(column: pl.Series) -> bool:

@@ -129,7 +129,7 @@ def assemble(problem: HingeProblem) -> HingeProgram:
     lasso = np.zeros(len(column)) if problem.lasso is None else problem.lasso / column
     penalised = np.flatnonzero(lasso)
     return HingeProgram(
-        rows=sparse.vstack([rows, unit_rows(penalised, rows.shape[1])], format="csr"),
+        rows=sparse.vstack([rows, sparse.eye_array(rows.shape[1]).tocsr()[penalised]]).tocsr(),
         position=np.concatenate([position - level, np.zeros(len(penalised))]),
         below=np.concatenate([below, lasso[penalised]]) / slope,
         above=np.concatenate([above, lasso[penalised]]) / slope,
@@ -139,12 +139,6 @@ def assemble(problem: HingeProblem) -> HingeProgram:
         level=level,
         slope=slope,
     )
-
-
-def unit_rows(columns: NDArray[np.intp], width: int) -> Rows:
-    """Rows of the identity matrix of size ``width``."""
-    ones, order = np.ones(len(columns)), np.arange(len(columns))
-    return sparse.csr_array((ones, (order, columns)), shape=(len(columns), width))
 
 
 def _scaled_columns(problem: HingeProblem) -> tuple[Rows, Array, Array]:

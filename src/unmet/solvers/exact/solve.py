@@ -103,7 +103,7 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
                 found = None if groups is not None else _screen(problem, tolerance)
                 found = found or minimise_rows(problem, groups, tolerance)
             if found is None and problem.ridge is None:
-                found = solve_highs(problem)  # where weights span fifteen digits, steps may jam
+                found = _program(problem, tolerance)  # steps jam, say where weights span 15 digits
         except (np.linalg.LinAlgError, SolverFailure):
             found = None  # a matrix that has no factor
     if found is None:
@@ -214,6 +214,19 @@ def minimise_rows(
         if found is not None:
             return found
     return None
+
+
+def _program(problem: HingeProblem, tolerance: float) -> Solution | None:
+    """Solve with HiGHS, whose proof allows for parameters of about one: in such coordinates."""
+    features, lasso = problem.features, problem.lasso
+    if sparse.issparse(features):
+        return solve_highs(problem)
+    standard, design = Standardisation.of(features, problem.fit_intercept, rotate=lasso is None)
+    penalties = standard.penalties(None, lasso)
+    found = solve_highs(HingeProblem(design, problem.kinks, False, *penalties))
+    raw = standard.to_raw(found.coefficients)
+    found = replace(found, coefficients=raw[0], intercept=raw[1])
+    return proved(problem, found, standard, tolerance)
 
 
 def _standardise(

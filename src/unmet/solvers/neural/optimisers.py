@@ -243,12 +243,6 @@ def block_rows(n_features: int) -> int:
     return max((1 << 22) // max(n_features, 1), 1)
 
 
-def start_correction(steps: int) -> float:
-    """Give the factor of the learning rate that makes up for moments that begin at 0."""
-    second, first = SECOND_DECAY**steps, FIRST_DECAY**steps
-    return float(np.sqrt(1 - second) / (1 - first))
-
-
 @dataclass
 class Moments:
     """Running means of gradients and of their squares, and how many steps they have seen."""
@@ -279,7 +273,8 @@ class Moments:
         np.sqrt(self.square, out=gradient)
         gradient += EPSILON
         np.divide(self.mean, gradient, out=gradient)
-        gradient *= rate * gradient.dtype.type(start_correction(self.steps))
+        second, first = SECOND_DECAY**self.steps, FIRST_DECAY**self.steps  # moments begin at 0
+        gradient *= rate * gradient.dtype.type(np.sqrt(1 - second) / (1 - first))
         parameters -= gradient
 
 
@@ -369,7 +364,8 @@ def train_adam(
     epochs = np.full(len(parameters), options.epochs)
     going = np.ones(len(parameters), dtype=bool)
     for epoch in range(options.epochs):
-        widths = np.full(len(parameters), smoothing_width(epoch / options.epochs))
+        # a cost that gives no slopes is smoothed by so much, in units of the spread
+        widths = np.full(len(parameters), 0.3 * (0.01 / 0.3) ** (epoch / options.epochs))
 
         def rates(step: int) -> Floats:
             return np.asarray(rate * rate.dtype.type(options.rate(step / total)))
@@ -384,8 +380,3 @@ def train_adam(
             if not going.any():
                 break
     return parameters, epochs
-
-
-def smoothing_width(progress: float) -> float:
-    """Width by which a cost is smoothed that gives no slopes, in units of the spread."""
-    return float(0.3 * (0.01 / 0.3) ** progress)
