@@ -924,8 +924,8 @@ class OrderPlan(BaseEstimator):
     def save(self, path: str | Path, *, about: dict[str, Any] | None = None) -> Path:
         """Write this plan to one file that holds no code; `unmet.load` reads it.
 
-        The loaded plan gives the same orders and reports, and explains them in the same way. The file holds the panel, but
-        no features and no sample paths.
+        The loaded plan gives the same orders and reports. The file holds the panel, but no features
+        and no sample paths.
 
         Parameters
         ----------
