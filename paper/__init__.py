@@ -1,4 +1,4 @@
 """Reproduction of the paper: its experiments, tables, figures, claims, theorems and stores.
 
-Imports `unmet`, never the other way; run it with ``python -m paper``.
+The package imports `unmet`, never the other way. Run it with ``python -m paper``.
 """

@@ -1,15 +1,15 @@
-"""The claims of the paper as rows of data, evaluated by one function; and distances by reading.
+"""Claims of the paper as data, evaluated by one function, and distances to its numbers by reading.
 
-Each table of the paper is evaluated twice. **Direction**: does what the text says of it hold here?
-A case is usually one level, with a margin: how far it holds, positive where it does, in relative
-units so that margins can be averaged. **Size**: are the numbers the same, as far as chance allows?
-A case is one printed number, and its margin is ``1 − |ours − printed| / tolerance``.
+Each table of the paper is evaluated twice. **Direction**: does the text's statement about the table
+hold here? A case is usually one level, with a margin: how far the statement holds, positive if it
+does, in relative units so that margins can be averaged. **Size**: are the numbers equal, as far as
+chance allows? A case is one printed number, and its margin is ``1 − |ours − printed| / tolerance``.
 
-The tolerance is what lies between two runs of the same code on other seeds. The paper names neither
-its seeds nor the spread over its ten data sets, so that is taken to be ours: with the standard
-deviation s of a number over our n data sets, the two means differ by s √(1/n + 1/10), and the
-tolerance is that times a quantile of Student's t, chosen so that a table of k numbers fails by
-chance one time in twenty (Bonferroni), plus half of the last printed digit.
+The tolerance is the distance between two runs of the same code on other seeds. The paper names
+neither its seeds nor the spread over its ten data sets, so ours replaces it: with the standard
+deviation s of a number over our n data sets, the two means differ by s √(1/n + 1/10). The tolerance
+is that times a quantile of Student's t, plus half of the last printed digit. The quantile is chosen
+so that a table of k numbers fails by chance one time in twenty (Bonferroni).
 """
 
 from __future__ import annotations
@@ -88,22 +88,28 @@ ENOUGH_DATASETS = 5
 
 
 class Case(NamedTuple):
-    """One instance of a claim: where, and a margin that is positive where the claim holds."""
+    """One instance of a claim: where, and a margin that is positive if the claim holds."""
 
     where: str
     margin: float
 
 
 def judge(cases: Iterable[Case]) -> Verdict:
-    """Come to a verdict.
+    """Determine a verdict from cases.
 
     - "reproduced": every case holds;
     - "reproduced in part": more than half of them hold, and the mean margin is positive;
     - "not reproduced": otherwise;
     - "not checked": there is no case.
 
+    Parameters
+    ----------
+    cases : iterable of Case
+        Cases of one claim.
+
     Examples
     --------
+    >>> from paper.claims import Case, judge
     >>> judge([Case("α = 0.55", -0.01), Case("α = 0.75", 0.04), Case("α = 0.95", 0.2)])
     'reproduced in part'
     """
@@ -118,7 +124,7 @@ def judge(cases: Iterable[Case]) -> Verdict:
 
 
 class Evidence(NamedTuple):
-    """What a run says of a claim: cases, our figures, and an explanation."""
+    """Evidence of a run for a claim: cases, our figures, and an explanation."""
 
     cases: Sequence[Case] = ()
     found: str = ""
@@ -127,21 +133,33 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """What was claimed, and what came out.
+    """A claim, and the evidence for it.
 
     Attributes
     ----------
     number : str
-        In the order of the paper; letters for parts.
+        Number in the order of the paper; letters for parts.
     family : str
         "LR", "NN", "Boosted", or empty for all.
     label : str
-        The paper's label of the table or figure that it is about; empty for claims of ours.
+        The paper's label of the table or figure; empty for claims of ours.
     kind : {"direction", "size"}
+        Whether the claim is about a direction or about numbers.
     papers : bool
-        Claimed in the paper; otherwise a slip of the paper that we claim, or a claim of ours.
+        Whether the paper makes the claim; otherwise it is a slip of the paper that we claim, or a
+        claim of ours.
     statement : str
+        The claim in words.
     evidence : Evidence
+        Cases, figures and an explanation.
+
+    Examples
+    --------
+    >>> from paper.claims import Case, Claim, Evidence
+    >>> evidence = Evidence([Case("α = 0.75", 0.1), Case("α = 0.95", 0.2)])
+    >>> claim = Claim("1", "LR", "Fig. percentage", "direction", True, "A band saves.", evidence)
+    >>> claim.verdict
+    'reproduced'
     """
 
     number: str
@@ -154,22 +172,22 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it holds, by its cases alone."""
+        """Verdict from the cases alone."""
         return judge(self.evidence.cases)
 
     @property
     def fails(self) -> tuple[str, ...]:
-        """Where it does not hold."""
+        """Cases where the claim does not hold."""
         return tuple(case.where for case in self.evidence.cases if case.margin <= 0)
 
     @property
     def name(self) -> str:
-        """As in "2 LR"."""
+        """Number and family, such as "2 LR"."""
         return f"{self.number} {self.family}".strip()
 
     @property
     def word(self) -> str:
-        """Verdict in words: claims that are not the paper's hold or not."""
+        """Verdict in words; claims that are not the paper's hold or do not hold."""
         return self.verdict if self.papers else _OWN_WORDS.get(self.verdict, self.verdict)
 
 
@@ -524,19 +542,27 @@ def _latent_closes_more(results: Results, family: Family) -> Evidence:
 
 @dataclass(frozen=True)
 class Apart:
-    """One printed number beside ours.
+    """One printed number next to ours.
 
     Attributes
     ----------
     where : str
-        As in "α = 0.55".
+        Where the number stands, such as "α = 0.55".
     ours, printed : float
+        Our number, and the printed one.
     error : float
         Standard error of the difference between two runs; ``nan`` with too few data sets.
     freedom : float
         Its degrees of freedom.
     digit : float
         Half of the last printed digit.
+
+    Examples
+    --------
+    >>> from paper.claims import Apart
+    >>> number = Apart("α = 0.55", ours=1.02, printed=1.0, error=0.02, freedom=9, digit=0.005)
+    >>> round(number.distance, 3), number.case(numbers=5).margin > 0
+    (0.02, True)
     """
 
     where: str
@@ -548,18 +574,30 @@ class Apart:
 
     @property
     def distance(self) -> float:
-        """Between ours and the printed one."""
+        """Distance between our number and the printed one."""
         return abs(self.ours - self.printed)
 
     def tolerance(self, numbers: int) -> float:
-        """How far two runs may lie apart, when a table has this many numbers."""
+        """Compute the distance that two runs may have.
+
+        Parameters
+        ----------
+        numbers : int
+            How many numbers the table has. More numbers give a larger tolerance.
+        """
         if math.isnan(self.error):
             return math.nan
         quantile = float(student.ppf(1 - CHANCE / (2 * numbers), self.freedom))
         return quantile * self.error + self.digit
 
     def case(self, numbers: int) -> Case:
-        """Make a case: it holds within the tolerance."""
+        """Make a case, which holds within the tolerance.
+
+        Parameters
+        ----------
+        numbers : int
+            As for `tolerance`.
+        """
         # a little more than the tolerance: half a digit is no binary number
         return Case(self.where, 1 + 1e-9 - self.distance / self.tolerance(numbers))
 
@@ -820,7 +858,20 @@ def verdict_on(claims: Sequence[Claim], label: str, kind: Kind) -> str:
 
 
 def by_table(results: Results, claims: Sequence[Claim]) -> Table:
-    """Give both verdicts on each table, for every reading; `claims` are those of the usual one."""
+    """Give both verdicts on each table, for every reading.
+
+    Parameters
+    ----------
+    results : Results
+        Results of a run.
+    claims : sequence of Claim
+        Claims of the usual reading.
+
+    Examples
+    --------
+    >>> from paper.claims import all_claims, by_table
+    >>> by_table(results, all_claims(results))  # after a run  # doctest: +SKIP
+    """
     read = [claims] + [claims_of(results, each, claims) for each in results.readings[1:]]
     rows: list[Row] = []
     for label in dict.fromkeys(claim.label for claim in claims if claim.papers):
@@ -846,7 +897,18 @@ def claims_table(claims: Sequence[Claim]) -> Table:
 
 
 def distances(results: Results) -> Table:
-    """Compare all readings: mean distance between our numbers and the printed ones, by table."""
+    """Compute the mean distance between our numbers and the printed ones, by table and reading.
+
+    Parameters
+    ----------
+    results : Results
+        Results of a run.
+
+    Examples
+    --------
+    >>> from paper.claims import distances
+    >>> distances(results)  # after a run  # doctest: +SKIP
+    """
     rows: list[Row] = []
     read = [results.read_as(each) for each in results.readings]
     for family in PAPER_FAMILIES:

@@ -54,7 +54,7 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, eq=False)
 class FavoritaSales:
-    """Grouped sales of 2016.
+    r"""Grouped sales of 2016.
 
     Attributes
     ----------
@@ -65,15 +65,27 @@ class FavoritaSales:
     families : tuple of str
         Perishable families in alphabetical order.
     rows_read, rows_of_year : int
-        Rows of the file, of all families.
+        Number of rows of the file, and of the year, of all families.
     first_date, last_date : datetime.date
-        Of the year's rows.
+        First and last date of the year's rows.
     dropped_zero, dropped_negative : int
         Groups left out because their sales sum to zero, or because more was returned than sold.
     stores_without_sales : tuple of int
         Stores of the file that sold nothing perishable in the year.
     repeated_rows : int
         At family level: rows that repeat date, store and family of another one, and were summed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from paper.favorita import load_favorita
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "train.csv")
+    ...     _ = file.write_text("date,store_nbr,family,sales\n2016-01-02,10,DAIRY,3")
+    ...     sales = load_favorita(file)
+    >>> sales.layout, sales.rows_of_year
+    ('family', 1)
     """
 
     table: pl.DataFrame
@@ -89,7 +101,7 @@ class FavoritaSales:
     repeated_rows: int
 
     def missing(self) -> list[str]:
-        """Say what a complete file of the year would have, and this one lacks."""
+        """Describe what a complete file of the year would have, and this one lacks."""
         lacking = []
         first, last = self.first_date, self.last_date
         if (first.month, first.day) > (1, 2) or (last.month, last.day) < (12, 31):
@@ -272,20 +284,22 @@ Factor = tuple[Sequence[str], NDArray[np.int64]]
 
 
 class StoreRegression(NamedTuple):
-    """What least squares finds in one store (a row of Table LRResults52Stores).
+    """Regression of one store (a row of Table LRResults52Stores).
 
     Attributes
     ----------
     store, n_rows : int
+        Number of the store, and of its rows.
     measures : mapping from str to float or None
-        Those of `MEASURES`; RMSE is sqrt(SSE / n), the paper's σ. None where one is not defined:
+        Values of `MEASURES`; RMSE is sqrt(SSE / n), the paper's σ. None if one is not defined:
         constant sales, no dummy left, a perfect fit.
     p_value : float or None
-        Of F; below the smallest number there is it becomes 0.
+        p-value of F; 0 below the smallest number.
     coefficients : mapping from str to (float, float) or None
-        Value and standard error; intercept, then all levels but the first of each factor. None
-        where it could not be estimated.
+        Value and standard error; intercept, then all levels except the first of each factor. None
+        if it could not be estimated.
     residuals : ndarray of shape (n_rows,)
+        Residuals.
     notes : tuple of str
         Which dummies were left out, and why.
     absent : frozenset of str
@@ -407,17 +421,35 @@ def _independent(columns: Array) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class StoreEvidence:
-    """What Favorita's file says: its sales, and the regressions of its stores.
+    r"""Favorita's sales, and the regressions of its stores.
 
     Attributes
     ----------
     sales : FavoritaSales
+        Grouped sales.
     store : int
-        The store that was asked for, or that the paper's rule chooses.
+        The store that you asked for, or that the paper's rule chooses.
     stores : tuple of StoreRegression
-        By RMSE over median, then by number (Table LRResults52Stores).
+        Regressions by RMSE over median, then by number (Table LRResults52Stores).
     left_out : mapping of int to str
         Stores that could not be fitted, and why.
+
+    Examples
+    --------
+    >>> from datetime import date, timedelta
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from paper.favorita import fit_stores, load_favorita
+    >>> lines = ["date,store_nbr,family,sales"]
+    >>> for day in range(60):
+    ...     when = date(2016, 1, 4) + timedelta(day)
+    ...     lines += [f"{when},10,DAIRY,{300 + day % 5}", f"{when},10,EGGS,{90 + day % 3}"]
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "train.csv")
+    ...     _ = file.write_text("\n".join(lines))
+    ...     evidence = fit_stores(load_favorita(file))
+    >>> [name for name, _ in evidence.distribution().categories]
+    ['DAIRY', 'EGGS']
     """
 
     sales: FavoritaSales
@@ -443,8 +475,8 @@ class StoreEvidence:
     def distribution(self) -> StoreModel:
         """Give coefficients and σ (the RMSE) of `store`, for the simulation (eq. LRGenerate).
 
-        Categories, weekdays and months that the store has no sales of are not part of it. A dummy
-        that could not be told apart from the others has the effect 0, which is in theirs.
+        Categories, weekdays and months without sales in the store are not part of it. A dummy that
+        could not be separated from the others has the effect 0; its effect is in theirs.
         """
         chosen = self.chosen
         values = {name: pair[0] if pair else 0.0 for name, pair in chosen.coefficients.items()}
@@ -462,7 +494,7 @@ class StoreEvidence:
         )
 
     def descriptive(self) -> dict[str, float]:
-        """Count, mean, standard deviation (n − 1), minimum, quartiles, maximum of the sales."""
+        """Compute count, mean, standard deviation (n − 1), minimum, quartiles, maximum."""
         table = self.sales.table
         own = table.filter(table["store_nbr"] == self.store)["sales"].to_numpy()
         deviation = own.std(ddof=min(1, len(own) - 1))
@@ -470,7 +502,7 @@ class StoreEvidence:
         return dict(zip(DESCRIPTIVE, map(float, values), strict=True))
 
     def figure(self) -> PaperFigure:
-        """Fig. ErrorQQplot10: sorted residuals against quantiles of N(0, RMSE²)."""
+        """Draw Fig. ErrorQQplot10: sorted residuals against quantiles of N(0, RMSE²)."""
         store = self.chosen
         residuals = np.sort(store.residuals)
         n = len(residuals)
@@ -500,24 +532,45 @@ class StoreEvidence:
 
 
 def fit_stores(sales: FavoritaSales, *, store: int | None = None) -> StoreEvidence:
-    """Fit every store and choose one.
+    r"""Fit every store and choose one.
 
     Parameters
     ----------
     sales : FavoritaSales
-        From `load_favorita`.
+        Sales from `load_favorita`.
     store : int, optional
-        The store to describe. By default the paper's rule: "the smallest RMSE and RMSE over
-        median". Where the two name different stores, the smallest RMSE over median decides, by
-        which the paper's table is sorted: a small store has a small RMSE, however badly it is
-        fitted.
+        The store to describe. None follows the paper's rule: "the smallest RMSE and RMSE over
+        median". If the two give different stores, the smallest RMSE over median decides, by which
+        the paper's table is sorted: a small store has a small RMSE, however badly it is fitted.
+
+    Returns
+    -------
+    StoreEvidence
+        Regressions of all stores.
 
     Notes
     -----
     The regression of a store has an intercept and dummies for the family, the day of the week and
-    the month, without the first of each: BREAD/BAKERY, Monday, January (eq. LRGenerate). Where a
-    store lacks a level, it has no dummy; where it lacks the first one, the next is the baseline. A
-    store with no more rows than coefficients is left out.
+    the month, without the first of each: BREAD/BAKERY, Monday, January (eq. LRGenerate). A level
+    without rows has no dummy. If the first level has no rows, the next one is the baseline. A store
+    with no more rows than coefficients is left out.
+
+    Examples
+    --------
+    >>> from datetime import date, timedelta
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from paper.favorita import fit_stores, load_favorita
+    >>> lines = ["date,store_nbr,family,sales"]
+    >>> for day in range(60):
+    ...     when = date(2016, 1, 4) + timedelta(day)
+    ...     lines += [f"{when},10,DAIRY,{300 + day % 5}", f"{when},10,EGGS,{90 + day % 3}"]
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "train.csv")
+    ...     _ = file.write_text("\n".join(lines))
+    ...     evidence = fit_stores(load_favorita(file))
+    >>> evidence.store, round(evidence.chosen.rmse, 1)
+    (10, 1.1)
     """
     fitted, left_out = [], {}
     places = {family: place for place, family in enumerate(sales.families)}

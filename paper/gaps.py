@@ -1,4 +1,4 @@
-"""What ``python -m paper bounds`` shows: the three bounds, and gaps measured on simulated sales."""
+"""The three bounds of ``python -m paper bounds``, and gaps measured on simulated sales."""
 
 from __future__ import annotations
 
@@ -111,32 +111,35 @@ class BoundedStore:
 class PlainNetworks:
     """NN-εNVC trained as Thm dnnGBound assumes: one row a step, constant rate, fixed order.
 
-    Two hidden sigmoid layers and a linear output (§CustNN), gradients by Prop. DNNRule with δ = −α
-    below the band. Nothing is scaled, shuffled or stopped early, so this is for measuring what the
-    theorem says, not for decisions: use `NeuralDecision` for those. Several networks, each on rows
-    of its own, are trained in step, because a step of one costs as much as a step of fifty.
+    It has two hidden sigmoid layers and a linear output (§CustNN), with gradients by Prop. DNNRule
+    with δ = −α below the band. Nothing is scaled, shuffled or stopped early, so the class measures
+    the theorem; use `NeuralDecision` for decisions. Several networks, each on its own rows, are
+    trained in step, because a step of one costs as much as a step of fifty.
 
     Parameters
     ----------
     cost : PiecewiseLinearCost or float
-        With the same slopes in all rows; a number is the level α of the normalised newsvendor.
+        Cost with the same slopes in all rows; a number is the level α of the normalised newsvendor.
     band : Band, optional
-        One for all rows.
+        One band for all rows. None is a band of width zero.
     learning_rate : float
-        η.
+        η. Larger values learn faster and may diverge.
     epochs : int
-        K.
-    hidden : (int, int)
-    seed : int
-        Of the first weights, the same for every network (Glorot and Bengio 2010).
+        K, the number of passes over the rows.
+    hidden : (int, int), default=(9, 5)
+        Widths of the two hidden layers.
+    seed : int, default=0
+        Seed of the first weights, the same for every network (Glorot and Bengio 2010).
 
     Attributes
     ----------
     weights : list of ndarray
-        After `fit`: θ¹, b¹, θ², b², θ³, b³, the first axis being the networks.
+        After `fit`: θ¹, b¹, θ², b², θ³, b³; the first axis is the networks.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from paper.gaps import PlainNetworks
     >>> generator = np.random.default_rng(0)
     >>> X = generator.uniform(size=(2, 300, 3))  # two networks, 300 rows each
     >>> s = X[:, :, 0] * 0.5
@@ -171,7 +174,9 @@ class PlainNetworks:
         Parameters
         ----------
         X : ndarray of shape (n_networks, n_rows, n_features)
+            Features of each network's rows.
         s : ndarray of shape (n_networks, n_rows)
+            Observations of each network's rows.
         """
         if X.ndim != 3 or s.shape != X.shape[:2]:
             raise InvalidInput(
@@ -187,7 +192,13 @@ class PlainNetworks:
         return self
 
     def predict(self, X: Array) -> Array:
-        """Decisions of every network for the same rows, shape (n_networks, n_rows)."""
+        """Give decisions of every network for the same rows, shape (n_networks, n_rows).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            Features.
+        """
         first, a, second, b, third, c = self.weights
         inner = _sigmoid(np.einsum("moi,ni->mno", first, X, optimize=True) + a[:, None])
         outer = _sigmoid(np.einsum("moi,mni->mno", second, inner, optimize=True) + b[:, None])
@@ -298,25 +309,30 @@ def bound_table(setting: BoundSetting) -> Table:
 
 
 def measure(setting: BoundSetting, seed: int, repetitions: int, step: Step) -> list[dict[str, Any]]:
-    """Train each algorithm on independent training sets of each size.
+    """Train each algorithm on independent training sets of each size, and measure its gap.
 
     Parameters
     ----------
     setting : BoundSetting
-        Its rows and features are not used: these are the store's.
+        Numbers of the bounds. Its rows and features are not used: these are the store's.
     seed : int
-        Training set number i of size n is the same for all algorithms.
+        Seed. Training set number i of size n is the same for all algorithms.
     repetitions : int
-        Training sets of each size.
+        Number of training sets of each size.
     step : Step
         Called before each size of each algorithm.
 
     Returns
     -------
     list of dict
-        One per algorithm and size: ``bound`` and ``ceiling`` (the largest cost there is), mean and
-        largest gap (expected cost minus training cost) over the training sets, in how many it
-        exceeds the bound, mean training and expected cost.
+        One per algorithm and size: ``bound`` and ``ceiling`` (the largest possible cost), mean and
+        largest gap (expected cost minus training cost) over the training sets, number of training
+        sets whose gap exceeds the bound, mean training and expected cost.
+
+    Examples
+    --------
+    >>> from paper.gaps import BoundSetting, measure
+    >>> rows = measure(BoundSetting(), 0, 20, print)  # takes a minute  # doctest: +SKIP
     """
     store = BoundedStore.scaled(setting.largest_truth)
     cost, band = Newsvendor.at_level(setting.alpha), Band(setting.low, setting.high)

@@ -1,6 +1,6 @@
-"""The page of a reproduction: claims, figures, tables, how and why, as Markdown and as HTML.
+"""The page of a reproduction: claims, figures, tables and explanations, as Markdown and as HTML.
 
-Its words stand in ``page.md``. `write_everything` makes all files of a reproduction.
+Its text is in ``page.md``. `write_everything` writes all files of a reproduction.
 """
 
 from __future__ import annotations
@@ -51,28 +51,28 @@ def write_everything(
     facts: Mapping[str, str],
     evidence: StoreEvidence | None = None,
 ) -> list[Path]:
-    """Write tables, figures, index.html and REPORT.md; each file is whole or absent.
+    """Write tables, figures, index.html and REPORT.md, each file completely or not at all.
 
-    The same results and facts give the same CSV, Markdown, LaTeX, SVG and HTML, byte for byte.
+    Equal results and facts give equal CSV, Markdown, LaTeX, SVG and HTML, byte for byte.
 
     Parameters
     ----------
     results : Results
-        Every method of `METHODS` and of each reading, at every level and data set of its settings.
+        Results of every method of `METHODS` and of each reading, at every level and data set.
     claims : sequence of Claim
-        From `judge_everything`.
+        Claims from `judge_everything`.
     folder : str or Path
-        Made if it is not there.
+        Folder to write to; created if necessary.
     facts : mapping from str to str
-        How it was computed, as far as the settings do not say it: versions, seconds, memory.
+        How the results were computed, beyond the settings: versions, seconds, memory.
     evidence : StoreEvidence, optional
-        What Favorita's file says, for the tables of App. storeSelect; without it the published
-        numbers stand alone.
+        Favorita's sales and regressions, for the tables of App. storeSelect. None shows only the
+        published numbers.
 
     Returns
     -------
     list of Path
-        The page first.
+        The files, the page first.
 
     Raises
     ------
@@ -80,6 +80,12 @@ def write_everything(
         A fit is missing, or the folder cannot be written to.
     MissingPackage
         Without vl-convert.
+
+    Examples
+    --------
+    >>> from paper.page import judge_everything, write_everything
+    >>> claims = judge_everything(results)  # after a run  # doctest: +SKIP
+    >>> write_everything(results, claims, "out/reproduce", facts={})  # doctest: +SKIP
     """
     _check_complete(results)
     folder = Path(folder)

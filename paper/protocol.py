@@ -1,6 +1,6 @@
 """The protocol of the paper as one `Experiment`: settings, methods, readings, Steps 1 to 3.
 
-Tables, figures and claims read `Results` and nothing else.
+Tables, figures and claims only read `Results`.
 """
 
 from __future__ import annotations
@@ -53,27 +53,32 @@ SMALLEST_GAP = 0.01
 
 @dataclass(frozen=True)
 class PaperSettings:
-    """One configuration; results of two different ones never share a folder.
+    """Settings of one run; results of different settings never share a folder.
 
     Attributes
     ----------
     datasets : int
-        Simulated data sets; data set k has the seed k − 1.
+        Number of simulated data sets; data set k has the seed k − 1.
     levels : tuple of float
-        α at which every method is fitted.
+        Levels α at which every method is fitted.
     trials, folds : int
-        Of both searches: candidates that are tried, and random splits (V) that each is evaluated
-        on. The paper names neither.
+        Settings of both searches: number of candidates, and of random splits (V). The paper names
+        neither.
     published_settings : bool
-        Take the paper's hyperparameters and ε (Tables searchingSpace, epsilonSearchResults) and
-        search nothing. Otherwise Steps 1 and 2 are run as well; what they find are two more of the
-        `READINGS`.
+        Whether to take the paper's hyperparameters and ε (Tables searchingSpace,
+        epsilonSearchResults) and search nothing. Otherwise Steps 1 and 2 run as well; their results
+        are two more of the `READINGS`.
     clip : bool
-        Nothing is below zero: neither demand, nor the store's orders, nor a decision, which is
-        raised to zero before it is evaluated. The text as printed clips nothing, and gives
-        negative demand.
+        Whether demand, the store's orders and decisions are raised to zero if they are negative.
+        The text as printed clips nothing, and gives negative demand.
     distribution : StoreModel
-        Coefficients and σ of the store that is simulated.
+        Coefficients and σ of the simulated store.
+
+    Examples
+    --------
+    >>> from paper.protocol import PaperSettings
+    >>> PaperSettings().datasets, PaperSettings.quick().datasets
+    (10, 2)
     """
 
     datasets: int = 10
@@ -95,7 +100,7 @@ class PaperSettings:
 
     @property
     def is_papers_store(self) -> bool:
-        """Whether the distribution is the printed one, or fitted again: sizes compare only then."""
+        """Whether the distribution is the printed one, and not fitted again."""
         if self.distribution.feature_names != PUBLISHED_STORE.feature_names:
             return False
         own, printed = (
@@ -107,7 +112,7 @@ class PaperSettings:
 
     @classmethod
     def quick(cls) -> PaperSettings:
-        """Small enough for two minutes: to see that everything works, not to evaluate the paper."""
+        """Give settings for a short run, which shows that everything works."""
         return cls(datasets=2, levels=(0.55, 0.75, 0.95), published_settings=True)
 
     def as_dict(self) -> dict[str, Any]:
@@ -166,20 +171,26 @@ def family_of(method: str) -> Family:
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read App. training: what the published methods are given.
+    """One way to read App. training, with its own settings of the published methods.
 
     Attributes
     ----------
     key : str
-        A word for names of files and methods.
+        Word in names of files and methods.
     name, meaning : str
-        For heads of columns, and in a sentence.
+        Name in heads of columns, and description in a sentence.
     methods : tuple of str
-        The methods of `METHODS` that it trains in its own way; all others it shares.
+        Methods of `METHODS` that it trains with its own settings; it shares all others.
     learning_rate, penalty : float or None
-        η and β of the linear descent; None where they were searched.
+        η and β of the linear descent; None if they were searched.
     searches : bool
         Whether it needs a search.
+
+    Examples
+    --------
+    >>> from paper.protocol import READINGS
+    >>> READINGS[0].name
+    'β = .0060'
     """
 
     key: str
@@ -191,7 +202,13 @@ class Reading:
     searches: bool = False
 
     def variant(self, method: str) -> str:
-        """Name under which the rows of a method are kept."""
+        """Give the name under which the rows of a method are stored.
+
+        Parameters
+        ----------
+        method : str
+            Name in `METHODS`.
+        """
         return f"{method} {self.key}" if method in self.methods else method
 
 
@@ -248,20 +265,30 @@ class SearchRow:
     step : int
         1 for hyperparameters, 2 for ε.
     model : str
-        "LR", "NN" (both share their hyperparameters among NVC and εNVC) or "NN-MSE".
+        "LR", "NN" (NVC and εNVC share their hyperparameters) or "NN-MSE".
     level : float
-        α; step 1 is always at .55.
+        Level α; step 1 is always at .55.
     dataset : int
-        From 1: whose sales were searched on.
+        Number of the data set whose sales were used, from 1.
     reading : str
-        Key of the reading that it serves: "searched" (data set 1) or "own" (each).
+        Key of its reading: "searched" (data set 1) or "own" (each).
     best : mapping from str to float
-        Step 1: eta, beta, batch_size of "LR", units1, units2, batch_size of the networks. Step 2:
+        Step 1: eta, beta, batch_size of "LR"; units1, units2, batch_size of the networks. Step 2:
         high (ε₁) and low (ε₂), shares of the range of sales.
     cost : float
-        What the search minimised, mean over the folds.
+        Minimised value, mean over the folds.
     trials : int
+        Number of candidates.
     cpu_seconds : float
+        CPU time of the search.
+
+    Examples
+    --------
+    >>> from paper.protocol import SearchRow
+    >>> best = {"high": 0.1976, "low": 0.0022}
+    >>> row = SearchRow(2, "LR", 0.75, 1, "searched", best, cost=9.5, trials=50, cpu_seconds=30.0)
+    >>> row.best["high"]
+    0.1976
     """
 
     step: int
@@ -314,7 +341,7 @@ def run_search(
     dataset: int = 1,
     reading: str = "searched",
 ) -> SearchRow:
-    """Run one search; its result stands in the folder, and a finished one is not repeated."""
+    """Run one search and store its result in the folder; a finished search is not repeated."""
     name = f"step{step}-{model.lower()}-{level:.2f}"
     seed = SEED
     if reading == "own":
@@ -383,7 +410,7 @@ def simulated(clip: bool, distribution: StoreModel, seed: int) -> DataSet:
 
 
 class Informed:
-    """A model that is told what a planner does not know: the truth, or flags."""
+    """A model that gets information that a planner does not have: the truth, or flags."""
 
     def __init__(self, model: Any, target: Array | None = None, **known: Array) -> None:
         self.model, self.target, self.known = model, target, known
@@ -399,7 +426,7 @@ class Informed:
 def make_model(
     name: str, hyperparameters: Hyperparameters, ends: tuple[float, float], task: Task
 ) -> Any:
-    """Make the model of one method, not fitted yet; the six of the paper train as it does."""
+    """Make the unfitted model of one method; the six of the paper train as the paper does."""
     family, data, cost = family_of(name), task.data, task.cost
 
     def network(widths: str, **parameters: Any) -> NeuralDecision:
@@ -463,7 +490,25 @@ def _served(task: Task, _: Any, decision: Array) -> float:
 def experiment(
     settings: PaperSettings, folder: Path, searches: Iterable[SearchRow] = ()
 ) -> Experiment:
-    """Step 3 as an `Experiment`; `searches` are Steps 1 and 2 on data set 1."""
+    """Make Step 3 as an `Experiment`.
+
+    Parameters
+    ----------
+    settings : PaperSettings
+        Settings of the run.
+    folder : Path
+        Folder of the run, in which searches on each data set are stored.
+    searches : iterable of SearchRow
+        Results of Steps 1 and 2 on data set 1.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from paper.protocol import METHODS, PaperSettings, experiment
+    >>> steps = experiment(PaperSettings(published_settings=True), Path("out"))
+    >>> set(METHODS) <= set(steps.methods)
+    True
+    """
     tuned = {row.model: row.best for row in searches if row.step == 1}
     found = {
         (row.model, row.level): (row.best["low"], row.best["high"])
@@ -527,20 +572,28 @@ def reproduce(
     Parameters
     ----------
     folder : str or Path
-        For rows, decisions and the trials of searches; `paper.page.write_everything` makes tables
-        of the results.
+        Folder for rows, decisions and the trials of searches. `paper.page.write_everything` makes
+        tables of the results.
     settings : PaperSettings, optional
-        By default the whole of the paper: ten data sets, five levels, all readings, all searches.
+        Settings of the run. None is the whole paper: ten data sets, five levels, all readings, all
+        searches.
     jobs : int, default=1
-        Processes; results do not depend on their number.
+        Number of processes; results do not depend on it.
     resume : bool, default=False
-        Go on in the folder of a run with the same settings; finished fits are not repeated.
+        Whether to continue in the folder of a run with the same settings; finished fits are not
+        repeated.
     progress : callable
         Called with the number of finished steps, of all steps, and a word.
 
     Returns
     -------
     Results
+        Results of all methods.
+
+    Examples
+    --------
+    >>> from paper.protocol import PaperSettings, reproduce
+    >>> results = reproduce("out/reproduce-quick", PaperSettings.quick())  # doctest: +SKIP
     """
     settings, place = settings or PaperSettings(), Path(folder)
     WholeNumber(1)("jobs", jobs)
@@ -558,17 +611,29 @@ def reproduce(
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Everything that was computed, in one reading.
+    """Results of a run, in one reading.
 
     Attributes
     ----------
     settings : PaperSettings
+        Settings of the run.
     found : ExperimentResults
         One row for every method of `METHODS` and of each other reading, level and data set.
     searches : tuple of SearchRow
-        Empty with published settings.
+        Searches; empty with published settings.
     reading : Reading
-        Which rows stand for the published methods.
+        Reading whose rows stand for the published methods.
+
+    Examples
+    --------
+    >>> from paper.protocol import PaperSettings, Results
+    >>> from unmet.evaluation.experiment import ExperimentResults
+    >>> row = {"method": "LR-NVC", "level": 0.75}
+    >>> rows = (row | {"seed": 0, "cost": 20.0}, row | {"seed": 1, "cost": 21.0})
+    >>> found = ExperimentResults(rows, None, None, {}, None)
+    >>> results = Results(PaperSettings(datasets=2, levels=(0.75,)), found)
+    >>> results.values("LR-NVC", 0.75), results.mean("LR-NVC", 0.75)
+    ([20.0, 21.0], 20.5)
     """
 
     settings: PaperSettings
@@ -597,26 +662,58 @@ class Results:
         return {}
 
     def read_as(self, reading: Reading) -> Results:
-        """Give the same run with the published methods of another reading in their places."""
+        """Give the same run in another reading.
+
+        Parameters
+        ----------
+        reading : Reading
+            Reading whose rows stand for the published methods.
+        """
         if reading not in self._kept:
             self._kept[reading] = replace(self, reading=reading)
         read: Results = self._kept[reading]
         return read
 
     def values(self, method: str, level: float, measure: str = "cost") -> list[float]:
-        """One measure of a method at a level, by data set."""
+        """Give one measure of a method at a level, by data set.
+
+        Parameters
+        ----------
+        method : str
+            Name in `METHODS`.
+        level : float
+            Level of the run.
+        measure : str, default="cost"
+            Name of the measure.
+        """
         return self.found.values(self.reading.variant(method), level, measure)
 
     def mean(self, method: str, level: float, measure: str = "cost") -> float:
-        """Mean over the data sets."""
+        """Average a measure over the data sets.
+
+        Parameters
+        ----------
+        method, level, measure
+            As in `values`.
+        """
         return fmean(self.values(method, level, measure))
 
     def means(self, method: str, measure: str = "cost") -> list[float]:
-        """Mean over the data sets, at every level of the run."""
+        """Average a measure over the data sets, at every level of the run."""
         return [self.mean(method, level, measure) for level in self.levels]
 
     def search(self, step: int, model: str, level: float) -> SearchRow | None:
-        """Return one search on data set 1, or None if it was not run."""
+        """Give one search on data set 1, or None if it was not run.
+
+        Parameters
+        ----------
+        step : int
+            1 for hyperparameters, 2 for ε.
+        model : str
+            "LR", "NN" or "NN-MSE".
+        level : float
+            Level of the search.
+        """
         wanted = (step, model, level, "searched")
         found = (
             row for row in self.searches if (row.step, row.model, row.level, row.reading) == wanted
@@ -626,24 +723,24 @@ class Results:
     def savings(
         self, method: str, baseline: str, level: float, measure: str = "cost"
     ) -> list[float]:
-        """Share of the baseline's cost that is saved, one per data set (Fig. percentage)."""
+        """Compute the share of the baseline's cost that is saved, per data set."""
         own, other = map(self.reading.variant, (method, baseline))
         return self.found.savings(own, other, level, measure)
 
     def mean_savings(self, family: Family, measure: str = "cost") -> list[float]:
-        """Mean saving of the ε-insensitive method over IEO, at every level."""
+        """Compute the mean saving of the ε-insensitive method over IEO, at every level."""
         pair = INSENSITIVE[family], IGNORING[family]
         return [fmean(self.savings(*pair, level, measure)) for level in self.levels]
 
     def optimum_cost(self, level: float) -> float:
-        """Mean cost of Q*."""
+        """Compute the mean cost of Q*."""
         return self.mean("LR-MSE", level, "cost_optimum")
 
     def share_closed(self, method: str, level: float) -> float | None:
-        """Share of the way from IEO of the same family to Q*, of mean costs; None without a gap.
+        """Compute the share of the way from IEO to Q*, of mean costs; None without a gap.
 
-        Of means and not the mean of shares: at the lowest level the gap of a single data set can
-        be close to zero, and its share anything.
+        It is the share of means and not the mean of shares: at the lowest level the gap of a single
+        data set can be close to zero, and its share can be anything.
         """
         ignoring, floor = self.mean(IGNORING[family_of(method)], level), self.optimum_cost(level)
         if ignoring - floor < SMALLEST_GAP * floor:
@@ -662,9 +759,9 @@ class Results:
     def gap_improvement(
         self, family: Family, baseline: str, level: float, left_out: int | None = None
     ) -> float:
-        """Share by which the ε-insensitive method shrinks the baseline's service-level gap.
+        """Compute by which share the ε-insensitive method shrinks the baseline's service-level gap.
 
-        ``nan`` where the baseline has no gap. `left_out` leaves out one data set.
+        ``nan`` if the baseline has no gap. `left_out` leaves out one data set.
         """
         own, other = (
             self.service_gap(name, level, left_out) for name in (INSENSITIVE[family], baseline)
@@ -672,7 +769,17 @@ class Results:
         return cost_saving(own, other)
 
     def wilcoxon(self, family: Family, dataset: int, level: float) -> WilcoxonCell:
-        """Test |ŷ − Q*| of IEO against that of the ε-insensitive method."""
+        """Test |ŷ − Q*| of IEO against that of the ε-insensitive method.
+
+        Parameters
+        ----------
+        family : {"LR", "NN"}
+            Kind of model.
+        dataset : int
+            Number of the data set, from 1.
+        level : float
+            Level of the run.
+        """
         key = family, dataset, level
         if key not in self._kept:
             own, other = (self.reading.variant(each[family]) for each in (INSENSITIVE, IGNORING))
@@ -699,7 +806,7 @@ class Results:
                     yield reading, level, k, low, cell.first_quartile
 
     def excess(self, method: str, level: float) -> float:
-        """Mean of ŷ − Q* over rows and data sets: orders too large (positive) or too small."""
+        """Average ŷ − Q* over rows and data sets: orders too large (positive) or too small."""
         name = self.reading.variant(method)
         return fmean(
             float(np.mean(self.found.decision(seed, name, level)))

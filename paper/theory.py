@@ -100,27 +100,37 @@ def count(name: str, value: Any) -> int:
 
 @dataclass(frozen=True)
 class Bound:
-    """How far the expected cost may lie above the cost on the training rows.
+    """Upper bound on the expected cost minus the cost on the training rows.
 
-    Both costs are ε-insensitive and on *observations*: the bound says nothing about what decisions
-    cost on a truth that was never seen.
+    Both costs are ε-insensitive and on *observations*. The bound says nothing about the cost of
+    decisions on a truth that was never seen.
 
     Attributes
     ----------
     parts : mapping of str to float
+        Terms of the bound.
     label : str
-        Of the theorem in the paper.
+        Label of the theorem in the paper.
     delta : float
-        The bound fails on at most this share of training sets.
+        Largest share of training sets on which the bound may fail.
     stability : float
-        ξ, what one row can move; for networks the distance of two sets of weights.
+        ξ, the largest effect of one row; for networks the distance of two sets of weights.
     ceiling : float
-        The largest cost there is: a bound above it is vacuous.
+        The largest possible cost: a bound above it is vacuous.
     assumptions : tuple of str
-        What the theorem takes for granted.
+        Assumptions of the theorem.
     caveat : str
-        What is wrong with its proof, or left open by it; empty if nothing is.
+        Errors or gaps of its proof; empty if there are none.
     n_rows : int
+        Number of training rows.
+
+    Examples
+    --------
+    >>> from paper.theory import penalised_bound
+    >>> shape = {"n_features": 5, "largest_truth": 1, "largest_feature": 1, "strength": 0.1}
+    >>> bound = penalised_bound(0.8, n_rows=1000, **shape)
+    >>> bound.vacuous, bound.at(10_000_000).vacuous
+    (True, False)
     """
 
     parts: Mapping[str, float]
@@ -142,11 +152,17 @@ class Bound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound exceeds what any decision could cost, and so says nothing."""
+        """Whether the bound exceeds the largest possible cost, and so says nothing."""
         return self.value >= self.ceiling
 
     def at(self, n_rows: int) -> Bound:
-        """Give the same bound for another number of rows."""
+        """Give the same bound for another number of rows.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of training rows. More rows give a smaller bound.
+        """
         return self._again(n_rows=n_rows)
 
     def __str__(self) -> str:
@@ -180,30 +196,34 @@ def cost_supremum(
     largest_truth: float,
     decisions: tuple[float, float] | None = None,
 ) -> float:
-    """Largest cost of a decision in [0, D̄] against an observation in [0, D̄], exactly.
+    """Compute the largest cost of a decision in [0, D̄] against an observation in [0, D̄].
 
-    Assumes truths, hence observations, in [0, D̄]. Too low a decision costs at most u (D̄ + ε₂), at
-    y = 0 and s = D̄; too high a one at most o (D̄ − ε₁)⁺, at y = D̄ and s = 0. The supremum is the
-    larger of the two. Lemma CostBound claims `printed_cost_bound`, which is attained only where
-    underage is at least overage.
+    The function assumes truths, hence observations, in [0, D̄]. Too low a decision costs at most u
+    (D̄ + ε₂), at y = 0 and s = D̄. Too high a decision costs at most o (D̄ − ε₁)⁺, at y = D̄ and s
+    = 0. The supremum is the larger of the two. Lemma CostBound claims `printed_cost_bound`, which
+    is attained only if underage is at least overage.
 
     Parameters
     ----------
     cost : PiecewiseLinearCost or float
-        A number is the level α of the normalised newsvendor: u = α, o = 1 − α. Of costs per row
-        the worst counts, and so it does of bands.
+        Cost of decisions. A number is the level α of the normalised newsvendor: u = α, o = 1 − α.
+        Of costs per row the worst counts.
     band : Band, optional
+        Band of the cost; of bands per row the worst counts. None is a band of width zero.
     largest_truth : float
-        D̄.
+        D̄, the largest truth.
     decisions : (float, float), optional
-        Least and greatest decision, if not 0 and D̄.
+        Smallest and largest decision. None is 0 and D̄.
 
     Returns
     -------
     float
+        The supremum.
 
     Examples
     --------
+    >>> from paper.theory import cost_supremum
+    >>> from unmet import Band
     >>> cost_supremum(0.75, Band(low=4, high=20), largest_truth=100)
     78.0
     >>> cost_supremum(0.25, Band(low=4, high=20), largest_truth=100)
@@ -222,10 +242,10 @@ def cost_supremum(
 
 
 def printed_cost_bound(cost: Price, band: Band | None = None, *, largest_truth: float) -> float:
-    """Lemma CostBound as printed: (α ∨ (1 − α)) (D̄ + ε₂).
+    """Compute Lemma CostBound as printed: (α ∨ (1 − α)) (D̄ + ε₂).
 
-    Assumes, beyond the statement, decisions in [0, D̄]. A valid bound, but not the supremum where
-    overage is steeper than underage (α < ½), whatever the lemma says.
+    It assumes, beyond the statement, decisions in [0, D̄]. It is a valid bound, but it is not the
+    supremum if overage is steeper than underage (α < ½), although the lemma says so.
 
     Parameters
     ----------
@@ -234,6 +254,8 @@ def printed_cost_bound(cost: Price, band: Band | None = None, *, largest_truth: 
 
     Examples
     --------
+    >>> from paper.theory import printed_cost_bound
+    >>> from unmet import Band
     >>> printed_cost_bound(0.25, Band(low=4, high=20), largest_truth=100)
     78.0
     """
@@ -242,14 +264,20 @@ def printed_cost_bound(cost: Price, band: Band | None = None, *, largest_truth: 
 
 
 def lipschitz_constant(cost: Price) -> float:
-    """Steepest slope of the cost in the decision, α ∨ (1 − α) (Lemma lipschitz); tight.
+    """Give the steepest slope of the cost in the decision, α ∨ (1 − α) (Lemma lipschitz); tight.
 
-    No assumption is needed: it holds for every observation and every band. In the *parameters* of
-    a linear model the slope is this times the length of the feature vector.
+    No assumption is needed: it holds for every observation and every band. In the *parameters* of a
+    linear model the slope is this times the length of the feature vector.
+
+    Parameters
+    ----------
+    cost : PiecewiseLinearCost or float
+        Cost of decisions. A number is the level α of the normalised newsvendor.
 
     Examples
     --------
-    >>> from unmet.costs import Newsvendor
+    >>> from paper.theory import lipschitz_constant
+    >>> from unmet import Newsvendor
     >>> lipschitz_constant(0.2), lipschitz_constant(Newsvendor(underage=3, overage=1))
     (0.8, 3.0)
     """
@@ -262,25 +290,27 @@ _MAX_ROWS = 10**90
 
 
 def sample_size_for(gap: float, bound: Bound) -> int:
-    """Fewest rows from which on the bound is at most `gap`.
+    """Find the smallest number of rows from which on the bound is at most `gap`.
 
-    Exact: the bound is above `gap` with one row less. Everything but the number of rows is as it
-    was when `bound` was made; the learning rate of a network may follow the number of rows
-    (``learning_rate=None``), since with a fixed one its bound grows for ever.
+    The result is exact: with one row less, the bound is above `gap`. Everything except the number
+    of rows stays as in `bound`. The learning rate of a network may follow the number of rows
+    (``learning_rate=None``), because with a fixed one its bound grows without end.
 
     Parameters
     ----------
     gap : float
-        Positive, in units of the cost.
+        Positive gap, in units of the cost. Smaller gaps need more rows.
     bound : Bound
-        Of `linear_bound`, `penalised_bound` or `network_bound`.
+        Bound from `linear_bound`, `penalised_bound` or `network_bound`.
 
     Returns
     -------
     int
+        Number of rows.
 
     Examples
     --------
+    >>> from paper.theory import penalised_bound, sample_size_for
     >>> shape = {"n_features": 5, "largest_truth": 1, "largest_feature": 1, "strength": 0.1}
     >>> bound = penalised_bound(0.8, n_rows=1000, **shape)
     >>> rows = sample_size_for(0.1, bound)
@@ -330,30 +360,32 @@ def linear_stability(
     n_features: int,
     largest_truth: float,
 ) -> float:
-    """Prop. LR-stable, stability of LR-εNVC: ξ = (p/n) (B² / b) (D̄ + ε₂).
+    """Compute the stability of LR-εNVC by Prop. LR-stable: ξ = (p/n) (B² / b) (D̄ + ε₂).
 
     **The proposition is wrong.** It assumes an exact minimiser of the mean cost without penalty,
-    truths and decisions in [0, D̄]. But with no features and sales that are 0 or D̄, leaving out one
-    row can move the best order from one end to the other, however many rows there are; no bound of
-    order 1/n survives that. The tests measure it.
+    and truths and decisions in [0, D̄]. Take no features and sales that are 0 or D̄. Leaving out
+    one row can then move the best order from one end to the other, for any number of rows, so no
+    bound of order 1/n can hold. A test measures it.
 
-    It follows Ban and Rudin (2019, Prop. EC.1), who have the formula without a band. Where rows are
-    independent and the truth has a density around the quantile, one row does move the order by
-    about 1/n; uniform stability asks for every data set, and sales with a point mass at orders are
-    of the other kind.
+    The proposition follows Ban and Rudin (2019, Prop. EC.1), who have the formula without a band.
+    If rows are independent and the truth has a density around the quantile, one row does move the
+    order by about 1/n. But uniform stability must hold for every data set, and sales with a point
+    mass at orders are a counterexample.
 
     Parameters
     ----------
     cost : PiecewiseLinearCost or float
-        A number is the level α of the normalised newsvendor.
+        Cost of decisions. A number is the level α of the normalised newsvendor.
     band : Band, optional
+        Band of the cost. None is a band of width zero.
     n_rows, n_features : int
-        n, and p, in which the intercept counts as a column of ones.
+        n, and p, which counts the intercept as a column of ones.
     largest_truth : float
-        D̄.
+        D̄, the largest truth.
 
     Examples
     --------
+    >>> from paper.theory import linear_stability
     >>> round(linear_stability(0.8, n_rows=1000, n_features=5, largest_truth=100), 2)
     1.6
     """
@@ -375,25 +407,27 @@ def linear_bound(
     delta: float = 0.05,
     printed: bool = False,
 ) -> Bound:
-    """Thm LR-GenBound: generalisation of LR-εNVC, unpenalised linear decisions.
+    """Compute Thm LR-GenBound: generalisation of LR-εNVC, unpenalised linear decisions.
 
-    2ξ + (4nξ + M) √(ln(1/δ) / 2n), with the ξ of Prop. LR-stable, which is not true; so the theorem
-    is not proved. It may hold all the same: for p = 1 and no band the cost at *every* constant
-    order obeys (u + o) D̄ √(ln(2/δ) / 2n), by the inequality of Dvoretzky, Kiefer and Wolfowitz,
-    and that is smaller.
+    The bound is 2ξ + (4nξ + M) √(ln(1/δ) / 2n), with the ξ of Prop. LR-stable. That proposition is
+    wrong, so the theorem is not proved. It may still hold: for p = 1 and no band the cost at
+    *every* constant order obeys (u + o) D̄ √(ln(2/δ) / 2n), by the inequality of Dvoretzky, Kiefer
+    and Wolfowitz, and that is smaller.
 
     Parameters
     ----------
     cost, band, n_rows, n_features, largest_truth
         As in `linear_stability`.
-    delta : float
-        δ: the bound may fail on this share of training sets.
-    printed : bool
-        Take M = B (D̄ + ε₂) as printed instead of the supremum of the cost; the same where
-        underage is at least overage.
+    delta : float, default=0.05
+        δ, the largest share of training sets on which the bound may fail. Smaller values give
+        larger bounds.
+    printed : bool, default=False
+        Whether to take M = B (D̄ + ε₂) as printed, and not the supremum of the cost. Both are equal
+        if underage is at least overage.
 
     Examples
     --------
+    >>> from paper.theory import linear_bound
     >>> bound = linear_bound(0.8, n_rows=10_000, n_features=5, largest_truth=1.0)
     >>> round(bound.value, 3), bound.vacuous
     (0.796, False)
@@ -433,29 +467,30 @@ def penalised_stability(
     strength: float,
     refit: bool = False,
 ) -> float:
-    """Prop. LR-R-stable, stability of LR-εNVC-R: ξ = B² X_max² p / (2 n λ).
+    """Compute the stability of LR-εNVC-R by Prop. LR-R-stable: ξ = B² X_max² p / (2 n λ).
 
-    Assumes an exact minimiser of (1/n) Σ cost + λ‖θ‖², *all* coefficients penalised, and features
-    with ‖x‖ ≤ X_max √p (a column of ones among them). It is Theorem 22 of Bousquet and Elisseeff,
-    in whose proof a row is left out by giving it cost 0: the others keep their weight 1/n. A model
-    fitted again to n − 1 rows averages over n − 1. Then the objectives differ by
-    (ℓᵢ − mean of the others) / n, with slope up to 2 B ‖x‖ / n instead of B ‖x‖ / n, and costs can
-    move twice as far; `refit` gives that bound. Theorem 12 is not touched by this.
+    It assumes an exact minimiser of (1/n) Σ cost + λ‖θ‖², *all* coefficients penalised, and
+    features with ‖x‖ ≤ X_max √p (including a column of ones). This is Theorem 22 of Bousquet and
+    Elisseeff. In its proof, a row is left out by giving it cost 0, and the others keep their weight
+    1/n. A model fitted again to n − 1 rows averages over n − 1. The objectives then differ by (ℓᵢ −
+    mean of the others) / n, with slope up to 2 B ‖x‖ / n instead of B ‖x‖ / n, and costs can move
+    twice as far; `refit` gives that bound. Theorem 12 is not affected.
 
     Parameters
     ----------
     cost, n_rows, n_features
         As in `linear_stability`; no band is needed.
     largest_feature : float
-        X_max: the greatest length of a feature vector is X_max √p. The largest absolute entry is
-        always enough.
+        X_max: the largest length of a feature vector is X_max √p. The largest absolute entry always
+        suffices.
     strength : float
-        λ.
-    refit : bool
-        For models fitted again to the n − 1 rows that are left.
+        λ. Larger values give smaller bounds.
+    refit : bool, default=False
+        Whether models are fitted again to the n − 1 other rows.
 
     Examples
     --------
+    >>> from paper.theory import penalised_stability
     >>> shape = {"n_rows": 1000, "n_features": 5, "largest_feature": 1.0, "strength": 0.1}
     >>> round(penalised_stability(0.8, **shape), 6)
     0.016
@@ -480,14 +515,14 @@ def penalised_bound(
     clipped: bool = True,
     printed: bool = False,
 ) -> Bound:
-    """Thm LR-R-GenBound: generalisation of LR-εNVC-R, linear decisions with λ‖θ‖².
+    """Compute Thm LR-R-GenBound: generalisation of LR-εNVC-R, linear decisions with λ‖θ‖².
 
-    2ξ + (4nξ + M) √(ln(1/δ) / 2n), with the ξ of Prop. LR-R-stable. The proof stands, for decisions
-    in [0, D̄]. A linear model does not stay there; but cutting decisions off at 0 and D̄, in training
-    cost and in use, moves no two of them further apart, so ξ and the bound hold for decisions cut
-    off. For decisions as they are, M must cover all of them: the penalised objective at θ = 0 is at
-    most u (D̄ + ε₂), hence ‖θ‖² ≤ u (D̄ + ε₂) / λ, and no decision is farther from 0 than
-    X_max √(p u (D̄ + ε₂) / λ).
+    The bound is 2ξ + (4nξ + M) √(ln(1/δ) / 2n), with the ξ of Prop. LR-R-stable. The proof is right
+    for decisions in [0, D̄]. A linear model does not stay there. But cutting decisions off at 0 and
+    D̄, in training cost and in use, moves no two of them further apart, so ξ and the bound hold for
+    decisions that are cut off. For decisions as they are, M must cover all of them. The penalised
+    objective at θ = 0 is at most u (D̄ + ε₂), so ‖θ‖² ≤ u (D̄ + ε₂) / λ, and no decision is farther
+    from 0 than X_max √(p u (D̄ + ε₂) / λ).
 
     Parameters
     ----------
@@ -495,14 +530,16 @@ def penalised_bound(
         As in `linear_bound`.
     largest_feature, strength
         As in `penalised_stability`.
-    clipped : bool
+    clipped : bool, default=True
         Whether decisions are cut off at 0 and D̄.
-    printed : bool
-        The theorem as printed, for decisions in [0, D̄]: (α ∨ (1 − α)²) in the first term, where
-        (α ∨ (1 − α))² is meant, ln(2/δ) where ln(1/δ) is enough, and M = B (D̄ + ε₂).
+    printed : bool, default=False
+        Whether to take the theorem as printed, for decisions in [0, D̄]: with (α ∨ (1 − α)²) in the
+        first term, where (α ∨ (1 − α))² is meant, ln(2/δ) where ln(1/δ) is enough, and M = B (D̄ +
+        ε₂).
 
     Examples
     --------
+    >>> from paper.theory import penalised_bound
     >>> shape = {"n_rows": 10_000, "n_features": 5, "largest_truth": 1, "largest_feature": 1}
     >>> round(penalised_bound(0.8, **shape, strength=0.5).value, 3)
     0.167
@@ -584,31 +621,32 @@ def descent_stability(
     learning_rate: float,
     largest_norm: float = 1.0,
 ) -> float:
-    """Prop. DNN-UASBound: parameters of K-pass SGD differ by 2 B (η √(nK) + 2 η K) at most.
+    """Compute Prop. DNN-UASBound: parameters of K-pass SGD differ by at most 2 B (η √(nK) + 2 η K).
 
-    The largest distance of the parameters, over all pairs of data sets that differ in one row.
-    Assumes plain SGD, one row a step, with constant rate η, the same fixed order of rows in every
-    pass, and the same start; and a cost that is convex and B-Lipschitz *in the parameters*. That is
-    Theorem 3.2 of Bassily et al. (2020), which also allows a projection onto a convex set after
-    each step; it holds for every step, hence for averages of them.
+    This is the largest distance of the parameters, over all pairs of data sets that differ in one
+    row. It assumes plain SGD, one row a step, with constant rate η, the same fixed order of rows in
+    every pass, and the same start. The cost must be convex and B-Lipschitz *in the parameters*.
+    This is Theorem 3.2 of Bassily et al. (2020), which also allows a projection onto a convex set
+    after each step. It holds for every step, hence for averages of them.
 
     Linear decisions are such a case, with B = (u ∨ o) · ‖x‖. A network is not: its cost is not
-    convex in its weights, and u ∨ o is the slope in its *output* only.
+    convex in its weights, and u ∨ o is only the slope in its *output*.
 
     Parameters
     ----------
     cost : PiecewiseLinearCost or float
-        A number is the level α of the normalised newsvendor.
+        Cost of decisions. A number is the level α of the normalised newsvendor.
     n_rows, epochs : int
         n and K.
     learning_rate : float
-        η.
-    largest_norm : float
-        Greatest length of a feature vector, a one for the intercept included. The paper has 1
+        η. Larger values give larger bounds.
+    largest_norm : float, default=1.0
+        Largest length of a feature vector, including a one for the intercept. The paper has 1
         without saying so.
 
     Examples
     --------
+    >>> from paper.theory import descent_stability
     >>> round(descent_stability(0.8, n_rows=900, epochs=4, learning_rate=1 / 900), 4)
     0.1209
     """
@@ -629,30 +667,31 @@ def network_bound(
     delta: float = 0.05,
     constant: float = 1.0,
 ) -> Bound:
-    """Thm dnnGBound: generalisation of NN-εNVC after K passes of SGD.
+    """Compute Thm dnnGBound: generalisation of NN-εNVC after K passes of SGD.
 
-    c B² (η √(nK) + 2 K η) ln(n) ln(n/δ)  +  c B D̄ √(ln(1/δ) / n), in absolute value. Assumes what
-    `descent_stability` does, and costs in [0, B D̄]: decisions in [0, D̄], and no ε₂ (with one the
-    second D̄ should be D̄ + ε₂).
+    The bound is c B² (η √(nK) + 2 K η) ln(n) ln(n/δ)  +  c B D̄ √(ln(1/δ) / n), in absolute value.
+    It assumes what `descent_stability` assumes, and costs in [0, B D̄]: decisions in [0, D̄], and
+    no ε₂ (otherwise the second D̄ should be D̄ + ε₂).
 
     Parameters
     ----------
     cost, n_rows, epochs
         As in `descent_stability`.
     band : Band, optional
-        Only for `Bound.ceiling`: the theorem has no ε.
+        Only used for `Bound.ceiling`, because the theorem has no ε.
     largest_truth : float
-        D̄.
+        D̄, the largest truth.
     learning_rate : float, optional
-        η; None is the paper's choice for each n, `balanced_learning_rate`.
-    delta : float
-        δ; the paper's ρ.
-    constant : float
-        c. The theorem says that there is one, not which. The default 1 shows the shape, and is
-        smaller than what proofs with explicit constants give: do not read the value as a guarantee.
+        η. None is the paper's choice for each n, `balanced_learning_rate`.
+    delta : float, default=0.05
+        δ, the paper's ρ: the largest share of training sets on which the bound may fail.
+    constant : float, default=1.0
+        c. The theorem states that there is one, without its value. The default shows the shape and
+        is smaller than the constants of explicit proofs: do not read the value as a guarantee.
 
     Examples
     --------
+    >>> from paper.theory import network_bound
     >>> bound = network_bound(0.8, n_rows=10_000, epochs=10, largest_truth=1.0)
     >>> round(bound.value, 2), bound.vacuous
     (0.97, True)
@@ -700,12 +739,18 @@ def network_bound(
 
 
 def stable_learning_rate(*, n_rows: int, epochs: int) -> float:
-    """Learning rate that the text recommends for stability: 1/n if n > K, else 1/K².
+    """Give the learning rate that the paper recommends for stability: 1/n if n > K, else 1/K².
 
-    Then the bound of Prop. DNN-UASBound falls as √(K/n), or as 1/K.
+    The bound of Prop. DNN-UASBound then falls as √(K/n), or as 1/K.
+
+    Parameters
+    ----------
+    n_rows, epochs : int
+        n and K.
 
     Examples
     --------
+    >>> from paper.theory import stable_learning_rate
     >>> stable_learning_rate(n_rows=1000, epochs=10), stable_learning_rate(n_rows=5, epochs=10)
     (0.001, 0.01)
     """
@@ -714,13 +759,23 @@ def stable_learning_rate(*, n_rows: int, epochs: int) -> float:
 
 
 def balanced_learning_rate(cost: Price, *, n_rows: int, epochs: int, largest_truth: float) -> float:
-    """Learning rate that the text recommends for Thm dnnGBound: D̄ / ((α ∨ (1 − α)) n √K).
+    """Give the learning rate that the paper recommends for Thm dnnGBound.
 
-    The bound is then c B D̄ [(1/√n + 2√K/n) ln n ln(n/δ) + √(ln(1/δ)/n)], of order 1/√n but for
-    logarithms as long as K is at most of order n.
+    It is D̄ / ((α ∨ (1 − α)) n √K). The bound is then c B D̄ [(1/√n + 2√K/n) ln n ln(n/δ) +
+    √(ln(1/δ)/n)], of order 1/√n except for logarithms, as long as K is at most of order n.
+
+    Parameters
+    ----------
+    cost
+        As in `descent_stability`.
+    n_rows, epochs : int
+        n and K.
+    largest_truth : float
+        D̄, the largest truth.
 
     Examples
     --------
+    >>> from paper.theory import balanced_learning_rate
     >>> balanced_learning_rate(0.8, n_rows=1000, epochs=4, largest_truth=80)
     0.05
     """

@@ -1,12 +1,12 @@
-"""Charts, drawn by Vega-Lite: the one place of the library that draws.
+"""Charts, drawn by Vega-Lite: the only module of the library that draws.
 
-A chart is a Vega-Lite specification, which is plain data: nothing is imported to make it. The
-report and `Chart.save` put it beside ``vega.min.js`` (Vega, Vega-Lite and Vega's interpreter, see
-LICENSE.vega.txt) into one HTML file that needs no network; the page hands it to streamlit; SVG and
-PNG are rendered by vl-convert, an extra. Lines differ by dashes and markers as well as by colour.
+A chart is a Vega-Lite specification, which is plain data, so nothing is imported to make it. The
+report and `Chart.save` write it with ``vega.min.js`` (Vega, Vega-Lite and Vega's interpreter, see
+LICENSE.vega.txt) into one HTML file that needs no network. The page hands it to streamlit. The
+extra vl-convert renders SVG and PNG. Lines differ by dashes and markers as well as by colour.
 
-Parts of a chart (`curve`, `between`, `at`, `span`, `label`) are put together by `lines`; panels
-side by side by `panels`.
+`lines` combines the parts of a chart (`curve`, `between`, `at`, `span`, `label`), and `panels` puts
+charts side by side.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Part: TypeAlias = tuple[str, Style, str, list[dict[str, Any]]]
 def curve(
     name: str, style: str | Style, x: Iterable[Any], y: Iterable[Any], **more: Iterable[Any]
 ) -> Part:
-    """Line or markers through points; `more` holds columns for readers, such as ``when``."""
+    """Make a line or markers through points; `more` holds further columns, such as ``when``."""
     keys = ("x", "y", *more)
     rows = [dict(zip(keys, each, strict=True)) for each in zip(x, y, *more.values(), strict=True)]
     kept = [row | {"x": _place(row["x"])} for row in rows if _known(row["y"])]
@@ -72,23 +72,23 @@ def curve(
 def between(
     name: str, style: str | Style, x: Iterable[Any], low: Iterable[Any], high: Iterable[Any]
 ) -> Part:
-    """Area between two curves."""
+    """Make an area between two curves."""
     rows = [{"x": _place(a), "y": b, "y2": c} for a, b, c in zip(x, low, high, strict=True)]
     return name, _style(style), "between", rows
 
 
 def at(name: str, style: str | Style, x: Any = None, y: Any = None) -> Part:
-    """Straight line across the whole chart, upright at `x` or level at `y`."""
+    """Make a straight line across the chart, vertical at `x` or horizontal at `y`."""
     return name, _style(style), "at", [{"x": _place(x)} if y is None else {"y": y}]
 
 
 def span(name: str, style: str | Style, low: Any, high: Any) -> Part:
-    """Strip across the whole chart, from `low` to `high` on the axis across."""
+    """Make a vertical strip across the chart, from `low` to `high` on the x axis."""
     return name, _style(style), "span", [{"x": _place(low), "x2": _place(high)}]
 
 
 def label(x: Any, y: Any, text: str) -> Part:
-    """Text inside the chart."""
+    """Make a text inside the chart."""
     return "", ("ink", None, "stroke"), "label", [{"x": _place(x), "y": y, "text": text}]
 
 
@@ -113,21 +113,37 @@ def _known(value: Any) -> bool:
 
 
 class Chart:
-    """A drawing, as a Vega-Lite specification with words for those who do not see it.
+    """Chart as a Vega-Lite specification, with a text for readers who do not see it.
+
+    A notebook displays it. `lines`, `panels` and `bars` make charts.
 
     Parameters
     ----------
     spec : dict
-        As wide as what it stands in, unless it says otherwise.
+        Specification. The chart is as wide as its container, unless the specification gives a
+        width.
     alt : str
-        What the chart shows.
+        Description of the chart in words.
+
+    Examples
+    --------
+    >>> from unmet.charts import curve, lines
+    >>> chart = lines([curve("sales", "seen", [1, 2, 3], [4, 6, 5])], alt="Sales of three days")
+    >>> chart.alt
+    'Sales of three days'
     """
 
     def __init__(self, spec: dict[str, Any], alt: str = "") -> None:
         self.spec, self.alt = spec, alt
 
     def on(self, *, dark: bool) -> dict[str, Any]:
-        """Give the specification with colours for a light or a dark background."""
+        """Give the specification with colours for a light or a dark background.
+
+        Parameters
+        ----------
+        dark : bool
+            Whether the background is dark.
+        """
         text = json.dumps(self.spec)
         for light, other in COLOURS.values() if dark else ():
             text = text.replace(light, other)
@@ -135,7 +151,7 @@ class Chart:
         return found
 
     def html(self) -> str:
-        """One page with this chart alone; it needs no network."""
+        """Give an HTML page with this chart; it needs no network."""
         title = f"<title>{escape(self.alt or 'Chart')}</title>"
         return (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">{policy(DRAW)}{title}'
@@ -154,9 +170,9 @@ class Chart:
         Parameters
         ----------
         path : path
-            Its ending says what is written.
+            File to write; its ending determines the format.
         width : int
-            Pixels of an image, where the chart is as wide as what it stands in.
+            Width of an image in pixels, if the chart has no width of its own.
         """
         path = Path(path)
         kind = path.suffix[1:]
@@ -191,14 +207,15 @@ def axis(
     Parameters
     ----------
     title : str
+        Title of the axis.
     form : str
-        Of its numbers, as d3 writes formats.
+        Format of its numbers, in the notation of d3.
     domain : pair, optional
-        Its ends; what lies outside is cut off.
+        Its ends; values outside are cut off.
     ticks : mapping of float to str, optional
         Its labels.
     n_ticks : int
-        About so many numbers.
+        Approximate number of labels.
     log : bool
         Whether it is logarithmic.
     zero : bool
@@ -228,19 +245,35 @@ def lines(
     height: int = 260,
     legend: Mapping[str, Style] | None = None,
 ) -> Chart:
-    """Put parts together on common axes, below each other in the order in which they come.
+    """Draw parts on common axes, the first at the back.
 
     Parameters
     ----------
     parts : sequence of Part
-        Those with a name have an entry in the legend.
+        Parts from `curve`, `between`, `at`, `span` and `label`. A part with a name has an entry in
+        the legend.
     x, y : str or mapping
-        Names of the axes, or what `axis` gives.
-    title, alt : str
+        Titles of the axes, or the result of `axis`.
+    title : str
+        Title of the chart.
+    alt : str
+        Description of the chart in words.
     height : int
-        Pixels.
+        Height in pixels.
     legend : mapping of str to Style, optional
-        Entries of the legend, where there are more than parts.
+        Entries of the legend, if there are more than parts.
+
+    Returns
+    -------
+    Chart
+        The chart.
+
+    Examples
+    --------
+    >>> from unmet.charts import curve, lines
+    >>> sales = curve("sales", "seen", [1, 2, 3], [4, 6, 5])
+    >>> lines([sales], x="day", y="units").spec["height"]
+    260
     """
     parts = _all_named(parts)
     values = [row | {"s": name} for name, _, _, rows in parts for row in rows]
@@ -323,18 +356,31 @@ def _framed(layers: list[dict[str, Any]], height: int, **datasets: Any) -> dict[
 def panels(
     parts: Mapping[str, Sequence[Part]], *, width: int = 260, shared: bool = True, **how: Any
 ) -> Chart:
-    """Put charts side by side, with one legend.
+    """Draw charts side by side, with one legend.
 
     Parameters
     ----------
     parts : mapping of str to sequence of Part
-        Title of a panel, and what it shows.
+        Parts of each panel, by its title.
     width : int
-        Pixels of a panel.
+        Width of a panel in pixels.
     shared : bool
-        Whether the panels have the same upward axis.
+        Whether the panels share the vertical axis.
     **how
-        As for `lines`, for all of them.
+        Options of `lines`, for all panels.
+
+    Returns
+    -------
+    Chart
+        The chart.
+
+    Examples
+    --------
+    >>> from unmet.charts import curve, panels
+    >>> sales = [curve("sales", "seen", [1, 2, 3], [4, 6, 5])]
+    >>> chart = panels({"bread": sales, "rolls": sales}, alt="Sales of two items")
+    >>> chart.alt
+    'Sales of two items'
     """
     parts = {title: _all_named(each, title) for title, each in parts.items()}
     legend = {name: style for each in parts.values() for name, style, *_ in each}
@@ -343,7 +389,7 @@ def panels(
 
 
 def side_by_side(*charts: Chart, width: int = 300, shared: bool = False) -> Chart:
-    """Put charts beside each other, with one legend; the upward axis may be shared."""
+    """Put charts next to each other, with one legend; they may share the vertical axis."""
     scales = dict.fromkeys((*_KEYS, *(["y"] if shared else [])), "shared")
     return _together("hconcat", charts, width, {"resolve": {"scale": scales}}, charts[0].alt)
 
@@ -371,15 +417,27 @@ def _together(
 
 
 def bars(rows: Sequence[Mapping[str, Any]], *, x: str = "") -> Chart:
-    """Draw level bars from 0.
+    """Draw horizontal bars from 0.
 
     Parameters
     ----------
     rows : sequence of mapping
-        Each with ``name``, ``value``, ``ours`` (whether the bar stands out) and ``parts``, a
-        sequence of values that are marked by diamonds.
+        Bars, each with ``name``, ``value``, ``ours`` (whether the bar stands out) and ``parts``, a
+        sequence of values that diamonds mark.
     x : str
-        Name of the axis.
+        Title of the axis.
+
+    Returns
+    -------
+    Chart
+        The chart.
+
+    Examples
+    --------
+    >>> from unmet.charts import bars
+    >>> row = {"name": "this plan", "value": 12.5, "ours": True, "parts": (11.0, 14.0)}
+    >>> bars([row], x="cost per row").spec["layer"][0]["encoding"]["x"]["title"]
+    'cost per row'
     """
     order = [row["name"] for row in rows]
     wide: dict[str, Any] = {"field": "value", "type": "quantitative", "title": x or None}
@@ -408,7 +466,7 @@ def bars(rows: Sequence[Mapping[str, Any]], *, x: str = "") -> Chart:
 
 
 def config() -> dict[str, Any]:
-    """Give the looks that all charts share: quiet axes, the legend below."""
+    """Give the style that all charts share: quiet axes, the legend below."""
     ink, quiet, grid = (COLOURS[name][0] for name in ("ink", "quiet", "grid"))
     axis = {"gridColor": grid, "domainColor": quiet, "tickColor": quiet, "labelColor": ink}
     return {
@@ -466,7 +524,7 @@ def _short(value: float) -> float:
 
 
 def script() -> str:
-    """Vega, Vega-Lite and Vega's interpreter, which needs no ``eval``."""
+    """Give Vega, Vega-Lite and Vega's interpreter, which needs no ``eval``."""
     return (files("unmet") / "vega.min.js").read_text(encoding="utf-8")
 
 
@@ -479,7 +537,7 @@ def embedded(content: Any, name: str = "") -> str:
 
 
 def policy(*scripts: str) -> str:
-    """Give a content security policy: the charts' script, these scripts, and no request at all."""
+    """Make a content security policy: the charts' script, these scripts, and no requests."""
     sums = (b64encode(sha256(each.encode()).digest()).decode() for each in (script(), *scripts))
     allowed = " ".join(f"'sha256-{each}'" for each in sums)
     text = (

@@ -1,13 +1,13 @@
-"""Adapters to other packages: ONNX, PyTorch, skpro, MLflow.
+"""Adapters to other packages: ONNX, PyTorch, skpro, MLflow, and forecasting libraries.
 
-Each adapter is thin and needs its package; names are imported when they are first used.
+Each adapter is small and needs its package. Names are imported when they are first used.
 
 - `to_onnx`: a fitted model as a graph that runs without Python
 - `torch_loss`: a cost as the loss of a PyTorch module of your own
 - `LatentSurvival`: the distribution of a censored truth as a survival regressor of skpro
 - `unmet.adapters.mlflow`: models in MLflow's format, without a pickle
-- `decide_from_quantiles`, `decide_from_samples`: forecasts of statsforecast, mlforecast and
-  neuralforecast → decisions
+- `decide_from_quantiles`, `decide_from_samples`: decisions from forecasts of statsforecast,
+  mlforecast and neuralforecast
 """
 
 from __future__ import annotations

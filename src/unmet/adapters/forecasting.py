@@ -1,19 +1,19 @@
-"""From forecasts to decisions: quantiles, intervals, or sample paths.
+"""Decisions from forecasts: quantiles, intervals, or sample paths.
 
-Which column is which quantile of which model is told by the names that forecasting libraries give:
+The names that forecasting libraries give to columns show the model and the quantile:
 
 ==================== ============================== ==================================
-name                 means the quantile             written by
+name                 quantile                       written by
 ==================== ============================== ==================================
 ``m-lo-90``          (1 − 0.90) / 2                 statsforecast, mlforecast, neuralforecast
 ``m-hi-90``          (1 + 0.90) / 2                 the same
 ``m-median``         0.5                            neuralforecast
 ``m_ql0.9``          0.9                            neuralforecast, one quantile
-``m-q-0.9``          0.9                            by hand
-``m-q-90``           0.9                            by hand, in percent
+``m-q-0.9``          0.9                            you
+``m-q-90``           0.9                            you, in percent
 ==================== ============================== ==================================
 
-A column ``m`` without more is a mean or a point, not a quantile, and is not used.
+A column ``m`` alone is a mean or a point forecast. It is no quantile and is not used.
 """
 
 from __future__ import annotations
@@ -57,33 +57,33 @@ def decide_from_quantiles(
     overage_col: str | None = None,
     name: str = "decision",
 ) -> Any:
-    """Decide by forecasts that come with intervals or quantiles.
+    """Decide from forecasts with intervals or quantiles.
 
-    The best decision of a newsvendor is the α-quantile of the truth. Between the levels that were
-    forecast it is interpolated along the normal score, which is exact for a normal distribution and
-    monotone for any. Quantiles that cross are put in order first (rearrangement: Chernozhukov,
-    Fernández-Val and Galichon, 2010).
+    The best decision of a newsvendor is the α-quantile of the truth, with the critical ratio α =
+    underage / (underage + overage). Between the forecast levels, the function interpolates along
+    the normal score, which is exact for a normal distribution and monotone for any. Quantiles that
+    cross are sorted first (rearrangement: Chernozhukov, Fernández-Val and Galichon, 2010).
 
     Parameters
     ----------
     forecasts : table of pandas, polars or pyarrow
-        With columns such as ``AutoARIMA-lo-90`` and ``AutoARIMA-hi-90``, ``NHITS-median``,
-        ``NHITS_ql0.9``, ``mine-q-0.9``.
+        Forecasts with columns such as ``AutoARIMA-lo-90`` and ``AutoARIMA-hi-90``,
+        ``NHITS-median``, ``NHITS_ql0.9``, ``mine-q-0.9``.
     cost : Cost
-        Whose best decision is a quantile: `Newsvendor`, `CustomPricing`, or one of your own that
-        is linear on either side of the truth.
+        Cost whose best decision is a quantile: `Newsvendor`, `CustomPricing`, or a cost of your own
+        that is linear on each side of the truth.
     model : str, optional
-        Which model's columns; needed if there are several.
+        Model whose columns to use; needed if there are several.
     beyond : {"refuse", "normal"}, default="refuse"
-        What to do where α lies outside the levels that were forecast: nothing, or go on as a normal
-        distribution does from the two outermost levels.
+        What to do if α lies outside the forecast levels: raise an error, or extrapolate like a
+        normal distribution from the two outermost levels.
     step, lower, upper : float or array-like of shape (n_rows,), optional
-        Lots and bounds, as in `LinearDecision.decide`; of two lots the one is taken that costs less
-        under the forecast.
+        Lots and bounds, as in `LinearDecision.decide`. Of two lots, the function takes the one that
+        costs less under the forecast.
     underage_col, overage_col : str, optional
-        Columns with the costs of each row.
+        Columns with the costs of each row. None takes those of `cost`.
     name : str, default="decision"
-        Of the column with the decisions.
+        Name of the column of decisions.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def decide_from_quantiles(
 
 
 def read_level(name: str) -> tuple[str, float] | None:
-    """Model and level of a column; None where the name does not say."""
+    """Read the model and the level of a column from its name; None if it has none."""
     if found := _INTERVAL.match(name):
         width = float(found[3]) / 100
         return found["model"], (1 - width) / 2 if found["side"] == "lo" else (1 + width) / 2
@@ -250,19 +250,20 @@ def decide_from_samples(
     time_col: str = "ds",
     name: str = "decision",
 ) -> Any:
-    """Decide by forecasts that are samples of the truth: the least mean cost over them, exactly.
+    """Decide from forecasts that are samples of the truth: least mean cost over the samples.
 
-    For a cost that is linear on either side of the truth that is a quantile of the samples, for any
-    other `HingeCost` a kink of the mean cost, for `SquaredError` the mean.
+    For a cost that is linear on each side of the truth, the decision is a quantile of the samples.
+    For any other `HingeCost` it is a kink of the mean cost, and for `SquaredError` the mean. All
+    are exact.
 
     Parameters
     ----------
     forecasts : table of pandas, polars or pyarrow
         One row for each series and time, with one column per sample.
     cost : HingeCost or SquaredError
-        Such as `Newsvendor` or `TieredCost`.
+        Cost of decisions, such as `Newsvendor` or `TieredCost`.
     columns : sequence of str, optional
-        Those that hold samples; by default all but series, time and costs.
+        Columns of samples. None takes all except series, time and costs.
     step, lower, upper, underage_col, overage_col, name
         As in `decide_from_quantiles`.
     id_col, time_col : str

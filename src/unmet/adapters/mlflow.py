@@ -1,7 +1,7 @@
 """Models in MLflow's format without a pickle: a file of `unmet.save` inside a pyfunc model.
 
-MLflow's own scikit-learn flavour takes our models, too; this one leaves nothing to trust, and can
-decide in lots. Needs ``pip install 'unmet[mlflow]'``.
+MLflow's own scikit-learn flavor can store our models, too. This adapter needs no trust in the file
+and can decide in lots. It needs ``pip install 'unmet[mlflow]'``.
 """
 
 from __future__ import annotations
@@ -28,20 +28,28 @@ def save_model(
     Parameters
     ----------
     model : estimator
-        Whatever `unmet.save` takes: a fitted model, or a pipeline that ends in one.
+        Model that `unmet.save` accepts: a fitted model, or a pipeline that ends in one.
     path : str or Path
-        A folder that does not exist yet.
+        Folder that does not exist yet.
     trusted : sequence of str
-        As in `unmet.save`.
+        Names of your own types in the model, as in `unmet.save`.
     **options
         Further arguments of ``mlflow.pyfunc.save_model``, such as ``signature`` or
-        ``input_example``. ``model_config`` says how decisions are carried out:
-        ``{"step": 6, "lower": 0}`` are arguments of `decide`.
+        ``input_example``. ``model_config`` holds arguments of `decide`, such as ``{"step": 6,
+        "lower": 0}``.
 
     Returns
     -------
     Path
         The folder.
+
+    Examples
+    --------
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet.adapters.mlflow import save_model
+    >>> model = LinearDecision(Newsvendor(3, 1)).fit([[1], [2], [3], [4]], [11, 19, 31, 39])
+    >>> save_model(model, "orders", model_config={"step": 6})  # doctest: +SKIP
+    PosixPath('orders')
     """
     with TemporaryDirectory() as folder:
         _pyfunc().save_model(path=str(path), **_written(model, folder, trusted, options))
@@ -56,7 +64,7 @@ def log_model(model: Any, name: str, *, trusted: Sequence[str] = (), **options: 
     model, trusted
         As in `save_model`.
     name : str
-        Of the model in the run.
+        Name of the model in the run.
     **options
         Further arguments of ``mlflow.pyfunc.log_model``, such as ``registered_model_name``;
         ``model_config`` as in `save_model`.
@@ -64,25 +72,38 @@ def log_model(model: Any, name: str, *, trusted: Sequence[str] = (), **options: 
     Returns
     -------
     mlflow.models.model.ModelInfo
+        Description of the logged model.
+
+    Examples
+    --------
+    >>> import mlflow  # doctest: +SKIP
+    >>> from unmet.adapters.mlflow import log_model
+    >>> with mlflow.start_run():  # doctest: +SKIP
+    ...     info = log_model(model, "orders", model_config={"step": 6})
     """
     with TemporaryDirectory() as folder:
         return _pyfunc().log_model(name=name, **_written(model, folder, trusted, options))
 
 
 def load_model(model_uri: str | Path, *, trusted: Sequence[str] = ()) -> Any:
-    """Load the estimator itself from where `save_model` or `log_model` put it.
+    """Load the estimator that `save_model` or `log_model` stored.
 
     Parameters
     ----------
     model_uri : str or Path
-        As MLflow names models: ``"models:/orders/3"``, ``"runs:/…/orders"``, or a folder.
+        MLflow's name of the model: ``"models:/orders/3"``, ``"runs:/…/orders"``, or a folder.
     trusted : sequence of str
-        As in `unmet.load`.
+        Names of your own types in the model, as in `unmet.load`.
 
     Returns
     -------
     estimator
-        As it was saved, with all its methods and its diagnosis.
+        The estimator as it was saved, with all its methods and its diagnosis.
+
+    Examples
+    --------
+    >>> from unmet.adapters.mlflow import load_model
+    >>> load_model("models:/orders/3").diagnosis_  # doctest: +SKIP
     """
     artifacts = MissingPackage.or_load("load_model", "mlflow.artifacts", "mlflow")
     folder = Path(artifacts.download_artifacts(artifact_uri=str(model_uri)))
@@ -95,13 +116,24 @@ def load_model(model_uri: str | Path, *, trusted: Sequence[str] = ()) -> Any:
 
 
 class ProblemEstimator:
-    """What MLflow calls: rows in, decisions out, as they come or in lots.
+    """Python model that MLflow calls: it decides for rows, in lots if you ask for them.
+
+    `save_model` and `log_model` store it; ``mlflow.pyfunc.load_model`` wraps it.
 
     Parameters
     ----------
     model : estimator
+        Fitted model.
     lots : mapping
-        Arguments of `decide`; none leave decisions as `predict` gives them.
+        Arguments of `decide`. An empty mapping leaves decisions as `predict` gives them.
+
+    Examples
+    --------
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet.adapters.mlflow import ProblemEstimator
+    >>> model = LinearDecision(Newsvendor(3, 1)).fit([[1], [2], [3], [4]], [11, 19, 31, 39])
+    >>> ProblemEstimator(model, {"step": 6}).predict([[2], [3]])
+    array([24., 30.])
     """
 
     def __init__(self, model: Any, lots: Mapping[str, Any]) -> None:
@@ -122,8 +154,9 @@ class ProblemEstimator:
         Parameters
         ----------
         model_input : table or array-like of shape (n_rows, n_features)
+            Features.
         params : mapping, optional
-            Must be empty: MLflow hands over what a signature asks for.
+            Must be empty; MLflow passes parameters that a signature asks for.
         """
         if params:
             raise InvalidInput(f"params must be empty, got {sorted(params)}: use model_config.")

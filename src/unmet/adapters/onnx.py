@@ -1,9 +1,9 @@
-"""Decisions in ONNX: lines, networks and trees for runtimes that know neither Python nor us.
+"""Export linear models, networks and trees to ONNX, for runtimes without Python.
 
-Everything is computed in double precision, as `predict` does it. Trees are a ``TreeEnsemble`` of
-``ai.onnx.ml`` 5, which compares and adds doubles: with thresholds in single precision, a feature
-that lies next to a split would go down the other branch, and single-precision leaves would lose
-half of the digits. Needs ``pip install 'unmet[onnx]'``.
+All arithmetic is in double precision, as in `predict`. Trees are a ``TreeEnsemble`` of
+``ai.onnx.ml`` 5, which compares and adds doubles. With thresholds in single precision, a feature
+next to a split could go down the other branch, and single-precision leaves would lose half of the
+digits. The adapter needs ``pip install 'unmet[onnx]'``.
 """
 
 from __future__ import annotations
@@ -40,26 +40,25 @@ def to_onnx(
     Parameters
     ----------
     model : LinearDecision, NeuralDecision or BoostedDecision
-        Fitted. What stands before it in a pipeline, skl2onnx exports; no model here needs features
-        that were scaled.
+        Fitted model. Use skl2onnx for the steps before it in a pipeline; no model of this package
+        needs scaled features.
     step, lower, upper : float, optional
-        Lots and bounds of the decisions, as in `decide`; without them the answer is that of
+        Lots and bounds of the decisions, as in `decide`. None of them gives the result of
         `predict`.
 
     Returns
     -------
     onnx.ModelProto
-        One input ``X``, doubles of shape (n_rows, n_features), and one output ``decision``, doubles
-        of shape (n_rows,). Names of features, where `fit` saw some, are its metadata ``features``,
-        in JSON.
+        Graph with one input ``X``, doubles of shape (n_rows, n_features), and one output
+        ``decision``, doubles of shape (n_rows,). Its metadata ``features`` are the names of the
+        features in JSON, if `fit` saw names.
 
     Notes
     -----
-    Nothing checks inputs in a runtime. Missing values (NaN) are for trees only, which take them as
-    `predict` does; from lines and networks comes NaN, where `predict` would refuse. Trees with
-    columns of categories and models whose decision is no sum of these parts
-    (`DistributionDecision`, `GroupedDecision`) are refused, and so is `decide` with a minimum
-    quantity.
+    A runtime does not check inputs. Only trees accept missing values (NaN), as in `predict`. Linear
+    models and networks give NaN for them, where `predict` would raise an error. Three kinds of
+    models are refused: trees with categorical columns, `DistributionDecision` and
+    `GroupedDecision`. `decide` with a minimum quantity is not supported.
 
     Examples
     --------

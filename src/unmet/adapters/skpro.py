@@ -1,8 +1,8 @@
 """The distribution of a censored truth as a survival regressor of skpro.
 
-skpro asks for ``fit(X, y, C)`` with C = 0 where y is the truth and 1 where the truth lies above it,
-and wants distributions back. `LatentBand` learns exactly that from flags. Needs
-``pip install 'unmet[skpro]'``.
+skpro calls ``fit(X, y, C)`` with C = 0 if y is the truth and 1 if the truth lies above y, and
+expects distributions. `LatentBand` learns from such flags. The adapter needs ``pip install
+'unmet[skpro]'``.
 """
 
 from __future__ import annotations
@@ -35,18 +35,29 @@ _WEIGHTS /= _WEIGHTS.sum()
 
 
 class LatentDistribution(BaseDistribution):
-    """Distributions of the truth of some rows, as a fitted `LatentBand` knows them.
+    """Distributions of the truth of some rows, from a fitted `LatentBand`.
 
-    Probabilities and quantiles are those of the rule; mean and variance are integrals of
-    the quantiles, the density a difference of probabilities.
+    Probabilities and quantiles are those of the rule. Mean and variance are integrals of the
+    quantiles, and the density is a difference of probabilities.
 
     Parameters
     ----------
     rule : LatentBand
-        Fitted.
+        Fitted rule.
     features : ndarray of shape (n_rows, n_features)
+        Features of the rows.
     index, columns : pandas.Index, optional
-        Of the rows, and of the one target; without them the distribution is that of a single row.
+        Labels of the rows, and of the single target. None is the distribution of a single row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import LatentBand, Newsvendor
+    >>> from unmet.adapters.skpro import LatentDistribution
+    >>> rule = LatentBand(families="normal", orders="absent", random_state=0)
+    >>> rule = rule.fit(Newsvendor(3, 1), [[0.0]] * 40, list(range(40)))
+    >>> float(LatentDistribution(rule, np.array([[0.0]])).ppf(0.5)).__round__()
+    20
     """
 
     _tags = {  # noqa: RUF012 (skpro's way)
@@ -110,19 +121,19 @@ class LatentDistribution(BaseDistribution):
 
 
 class LatentSurvival(BaseSurvReg):
-    """Survival regression by the latent distribution: `LatentBand` under the interface of skpro.
+    """Survival regression of skpro by a `LatentBand`.
 
     Parameters
     ----------
     rule : LatentBand, optional
-        What learns; None is ``LatentBand(random_state=random_state)``.
+        Rule that learns the distribution. None is ``LatentBand(random_state=random_state)``.
     random_state : int, RandomState or None, default=None
-        Seed of the rule where `rule` is None.
+        Seed of the rule if `rule` is None.
 
     Attributes
     ----------
     rule_ : LatentBand
-        The fitted rule; ``rule_.diagnosis_`` says what the data tell about censoring.
+        The fitted rule; ``rule_.diagnosis_`` shows how much the observations hide.
 
     Examples
     --------
@@ -181,10 +192,12 @@ class LatentSurvival(BaseSurvReg):
         Parameters
         ----------
         parameter_set : str, default="default"
+            Ignored; skpro passes it.
 
         Returns
         -------
         list of dict
+            Parameters of instances to test.
         """
         quick = LatentBand(families="normal", location=None, random_state=1)
         return [{"random_state": 0}, {"rule": quick}]

@@ -24,20 +24,20 @@ def torch_loss(cost: Cost) -> Loss:
     Parameters
     ----------
     cost : Cost
-        Convex piecewise-linear costs (`Newsvendor`, `CustomPricing`, `TieredCost`, your own
-        `HingeCost`) are computed by torch on the device of the decisions. Of any other cost, value
-        and subgradient are computed by NumPy, so each call moves the decisions to the CPU and back.
-        A cost with numbers per row needs these rows in every call: use ``cost.take(rows)`` for a
-        batch.
+        Cost of decisions. torch computes convex piecewise-linear costs (`Newsvendor`,
+        `CustomPricing`, `TieredCost`, your own `HingeCost`) on the device of the decisions. NumPy
+        computes value and subgradient of any other cost, so each call moves the decisions to the
+        CPU and back. A cost with numbers per row needs these rows in every call: use
+        ``cost.take(rows)`` for a batch.
 
     Returns
     -------
     callable
-        ``loss(decision, observation, low=0.0, high=0.0)`` returns a tensor without dimensions. The
-        decisions are a tensor of shape (n_rows,); the observations, and the ends `low` and `high`
-        of the band where they differ by row, have the same shape. The truth may lie between
-        ``observation + low`` and ``observation + high``; a decision there costs nothing. Its
-        gradient in the decisions is that of `Cost.subgradient`, also on kinks.
+        ``loss(decision, observation, low=0.0, high=0.0)`` returns a tensor without dimensions.
+        Decisions and observations are tensors of shape (n_rows,), and so are the ends `low` and
+        `high` of the band if they differ by row. A decision between ``observation + low`` and
+        ``observation + high`` costs nothing. The gradient in the decisions is that of
+        `Cost.subgradient`, also on kinks.
 
     Examples
     --------

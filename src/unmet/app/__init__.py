@@ -1,6 +1,7 @@
-"""The what-if page: orders for the coming days, and what changes if costs or rates do.
+"""The what-if page: orders for the coming days, and how they change with costs or rates.
 
-`unmet.app.page`, `orders` and `controls` need streamlit; what they show is computed without.
+`unmet.app.page`, `orders` and `controls` need streamlit. The other modules compute what they show
+without it.
 """
 
 from unmet.app.whatif import WhatIf

@@ -1,4 +1,4 @@
-"""What the page does without streamlit: read files, guess columns, write commands.
+"""The part of the page that needs no streamlit: read files, guess columns, write commands.
 
 A guess is a start that the user corrects.
 """
@@ -75,22 +75,29 @@ _COSTS = {
 def read_uploaded(
     name: str, data: bytes, decimal: str | None = None, *, text: Collection[str] = ()
 ) -> TableFile:
-    """Read a table from the bytes of a file, and remember how it was written.
+    r"""Read a table from the bytes of a file, and keep the format of the file.
 
     Parameters
     ----------
     name : str
-        Of the file; its ending says what it is.
+        Name of the file; its ending determines the format.
     data : bytes
-        At most `MAX_BYTES`.
+        Contents of the file, at most `MAX_BYTES`.
     decimal : {".", ","}, optional
-        Decimal sign, where the file cannot tell.
+        Decimal sign, if the file does not show it.
     text : collection of str
         Columns that stay text whatever they look like.
 
     Returns
     -------
     TableFile
+        The table and the format.
+
+    Examples
+    --------
+    >>> from unmet.app.planning import read_uploaded
+    >>> read_uploaded("sales.csv", b"day;price\n2024-05-01;1,5\n").table.row(0)
+    (datetime.date(2024, 5, 1), 1.5)
     """
     short = PurePath(name.replace("\\", "/")).name[-_LONGEST:]
     if len(data) > MAX_BYTES:
@@ -145,21 +152,24 @@ def _unpacked(file: Path) -> int:
 
 
 def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str, Any]:
-    """Guess labels of a `DecisionPlan` from names and kinds of columns.
+    """Guess the options of a `DecisionPlan` from names and types of columns.
 
     Parameters
     ----------
     table : polars.DataFrame
+        Table of the user.
     problem : {"newsvendor", "pricing", "replacement"}
+        Kind of decision.
 
     Returns
     -------
     dict of str to Any
-        Column names; costs are not guessed, but columns that hold them are.
+        Names of columns. Costs are not guessed, but columns that hold them are.
 
     Examples
     --------
     >>> import polars as pl
+    >>> from unmet.app.planning import guess_plan
     >>> table = pl.DataFrame({"Shop": ["a", "b"], "Price": [1.0, 2.0], "Sold out": [0, 1],
     ...                       "Units sold": [5, 7]})
     >>> found = guess_plan(table)
@@ -211,7 +221,7 @@ def guess_plan(table: polars.DataFrame, problem: str = "newsvendor") -> dict[str
 
 
 def guess_truth(table: polars.DataFrame) -> str | None:
-    """Guess which column holds what nobody knew beforehand; None where no name says so."""
+    """Guess the column of the truth; None if no name suggests one."""
     found = next(iter(named(table.columns, _TRUTH, exactly=True)), None)
     return found if found is not None and table[found].dtype.is_numeric() else None
 
@@ -244,20 +254,21 @@ def _series(table: polars.DataFrame, date: str) -> tuple[str, ...]:
 
 
 def guess(table: polars.DataFrame, **given: Any) -> tuple[Schema | None, str]:
-    """Guess the columns; where that is hard, go without flags, then without series.
+    """Guess the columns; if that is hard, try without flags, then without series.
 
     Parameters
     ----------
     table : polars.DataFrame
+        Table of the user.
     **given
-        Fields of the schema that are known.
+        Known fields of the schema.
 
     Returns
     -------
     schema : Schema or None
-        None where dates or sales are hard to tell.
+        None if dates or sales cannot be guessed.
     doubt : str
-        Why something is hard to say, one sentence; empty where nothing is.
+        Why a column could not be guessed, in one sentence; empty otherwise.
     """
     doubt = ""
     easier: tuple[dict[str, Any], ...] = ({}, {"sold_out": ""}, {"series": ()})
@@ -361,18 +372,29 @@ def plan_command(
     Parameters
     ----------
     plan : OrderPlan
-        Fitted.
+        Fitted plan.
     guess : Schema or None
-        What the command would guess; only what differs is said. None: it would refuse to guess.
+        Columns that the command would guess; only differences are written. None writes all columns.
     table, orders : str
         Names of files.
     **others : str
-        Options as they are: ``future``, ``on_order`` (files) and ``decimal``.
+        Further options as they are: ``future``, ``on_order`` (files) and ``decimal``.
 
     Returns
     -------
     str
-        One line for a shell, each option quoted where it must be.
+        One line for a shell, with quoted options.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from unmet import OrderPlan
+    >>> from unmet.app.planning import plan_command
+    >>> from unmet.planning import example
+    >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
+    >>> plan = OrderPlan(horizon=2, model="seasonal").fit(sales)
+    >>> plan_command(plan, plan.schema_).startswith("unmet plan sales.csv")
+    True
     """
     options: dict[str, Any] = {"horizon": plan.horizon, "lead_time": plan.lead_time or None}
     costs = {"underage": float(plan.cost_.underage), "overage": float(plan.cost_.overage)}

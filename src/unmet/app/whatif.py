@@ -1,7 +1,7 @@
-"""What changes if costs or the rate change: learn once, decide again in a moment.
+"""Decisions for other costs or rates: fit once, decide again at once.
 
-What the observations hide does not depend on what mistakes cost, so it is learned once; what each
-assumed rate means is learned once as well, whatever mistakes cost. Nothing here needs streamlit.
+The amount that observations hide does not depend on the cost of mistakes, so it is estimated once.
+The same holds for each assumed rate. This module does not need streamlit.
 """
 
 from __future__ import annotations
@@ -40,29 +40,32 @@ MAX_ROWS = 5_000
 
 
 class WhatIf:
-    """A plan that has learned from a table once and answers for other costs at once.
+    """A plan that is fitted to a table once and then decides for other costs at once.
 
-    What the observations hide does not depend on what mistakes cost, so it is learned once. For
-    other costs only the linear model is fitted again; where rows are known to have sold out, linear
-    model and distribution are compared again, too.
+    The amount that observations hide does not depend on the cost of mistakes, so it is estimated
+    once. For other costs only the linear model is fitted again. If it is known which rows sold out,
+    linear model and distribution are compared again, too.
 
     Parameters
     ----------
     plan : DecisionPlan
-        With a linear model or the distribution and a latent band, for all rows together; it is
-        copied. Its costs and its rate are those that `outcome` is given.
+        Plan with a linear model or the distribution and a latent band, for all rows together; it is
+        copied. `outcome` replaces its costs and its rate.
     table : table of pandas, polars or pyarrow
+        Training rows.
     max_rows : int or None, default=5_000
-        Learn how much is hidden from so many rows at most; None takes as many as `LatentBand`
-        does. The model of decisions takes all rows.
+        Largest number of rows from which the hidden amount is estimated. Smaller values are faster
+        and less precise. None takes as many as `LatentBand` does. The decision model uses all rows.
 
     Attributes
     ----------
     takes_rates : bool
-        Whether a sell-out rate can be assumed; not where limits say of every row more than a rate.
+        Whether you can assume a sell-out rate. It is False if limits say more about every row than
+        a rate.
 
     Examples
     --------
+    >>> from unmet.app import WhatIf
     >>> from unmet.planning import example
     >>> from unmet.planning.plan_options import plan_from_options
     >>> from unmet.planning.example import EXAMPLE
@@ -118,7 +121,7 @@ class WhatIf:
 
     @property
     def sampled(self) -> bool:
-        """Whether what is hidden was learned from a part of the rows."""
+        """Whether the hidden amount was estimated from a part of the rows."""
         found = getattr(self._fitted_model, "rule_", None)
         return found is not None and self._rows.observed.size > found.max_rows
 
@@ -131,24 +134,26 @@ class WhatIf:
         lower: float | None = 0,
         truth: str | None = None,
     ) -> dict[str, Any]:
-        """Decide on the rows of a table under what is assumed.
+        """Decide for the rows of a table under assumed costs and rates.
 
         Parameters
         ----------
         assumed : mapping of str to float
-            Parameters of the plan that are not as it has them: costs, and `sellout_rate`, which is
-            None where the data say it.
+            Parameters that replace those of the plan: costs, and `sellout_rate`, which is None to
+            follow the data.
         table : table of pandas, polars or pyarrow
-        step, lower : as for `DecisionPlan.decide`
+            Rows to decide on.
+        step, lower
+            Lot size and lower bound, as for `DecisionPlan.decide`.
         truth : str, optional
-            Column of the truth, to see what the decisions would have cost.
+            Column of the truth, to show what the decisions would have cost. None shows no costs.
 
         Returns
         -------
         dict
-            What `unmet.report.report_data` gives, with ``plan``, which has these costs and this
-            rate: ``decisions`` has the columns that tell rows apart, then ``ignoring`` and
-            ``decision``; ``comparison`` what they cost on the truth, where it is known.
+            Contents of `unmet.report.report_data`, with ``plan``, which has these costs and this
+            rate. ``decisions`` has the columns that identify rows, then ``ignoring`` and
+            ``decision``. ``comparison`` holds their costs on the truth, if it is known.
         """
         rows = as_polars(table)
         require_columns(rows, [truth], "truth")
@@ -169,7 +174,13 @@ class WhatIf:
         return content | {"plan": plan}
 
     def plan(self, assumed: Mapping[str, Any]) -> DecisionPlan:
-        """Give the plan with these costs and this rate, fitted."""
+        """Give the fitted plan with assumed costs and rates.
+
+        Parameters
+        ----------
+        assumed : mapping of str to float
+            As for `outcome`.
+        """
         costs = {name: each for name, each in assumed.items() if name != "sellout_rate"}
         own = cost_numbers(self._plan)
         by_row = self._plan.column("underage") or self._plan.column("overage")

@@ -112,7 +112,7 @@ class DecisionParts:
 
 
 class DecisionExplainer(BaseEstimator):
-    """Splits orders into usual sales, hidden demand and the cost of running out.
+    """Split of orders into usual sales, hidden demand and the cost of running out.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ class DecisionPlan(BaseEstimator):
         Cost of mistakes, which determines the kind of decision: orders (`Newsvendor`), prices
         (`CustomPricing`, or `Revenue` for the most revenue) or replacement ages (`AgeReplacement`).
     columns : mapping of str to str, default=None
-        Further columns by their role:
+        Further columns by their meaning:
 
         - ``date``; with a date, the plan searches for an order rule on past sales;
         - ``series``, one or several columns that identify a series (by default those of `by`);

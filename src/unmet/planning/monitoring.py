@@ -8,7 +8,7 @@ contains all days since the plan.
 Sell-outs of whole units. The best whole order y at level α has P(D > y) ≤ 1 − α < P(D ≥ y). A day
 with a demand of exactly y sells out although demand was met. The share of days that sell out
 therefore lies between 1 − α and 1 − α + P(D = y), which is much for slow sellers. Orders in lots,
-and stock that lasts, may sell out less often; then no rate is too low.
+and stock of goods that last, may sell out less often; then no rate is too low.
 """
 
 from __future__ import annotations

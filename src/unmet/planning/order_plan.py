@@ -94,7 +94,7 @@ class OrderPlan(BaseEstimator):
         (`Schema.on_hand`) and on its way. Numbers of the rules may be names of columns. None orders
         for single days.
     schema : Schema, default=None
-        Roles of the columns. The plan infers those that you do not give
+        Columns of the table by their meaning. The plan infers the fields that you do not give
         (`unmet.planning.infer_schema`).
     sellout_rate : float or (float, float), default=None
         Share of days that sold out, if neither flags nor stock show which. Larger rates give larger
@@ -123,7 +123,7 @@ class OrderPlan(BaseEstimator):
     Attributes
     ----------
     schema_ : Schema
-        Roles of all columns.
+        The complete schema.
     cost_ : Newsvendor
         The cost; with `supply` that of the median series.
     notes_ : tuple of str
@@ -258,7 +258,7 @@ class OrderPlan(BaseEstimator):
         return cost
 
     def columns(self, table: Any) -> Schema:
-        """Infer the roles of the columns, without learning anything.
+        """Infer the schema of a table, without learning anything.
 
         The stock at the end of a period (`Schema.on_hand`) is not the stock at its beginning. If no
         column shows which periods sold out, those whose final stock is 0 did.
@@ -271,7 +271,7 @@ class OrderPlan(BaseEstimator):
         Returns
         -------
         Schema
-            Roles of all columns.
+            The complete schema.
         """
         return self.read(table).schema
 
@@ -922,8 +922,8 @@ class OrderPlan(BaseEstimator):
     def save(self, path: str | Path, *, about: dict[str, Any] | None = None) -> Path:
         """Write this plan to one file that holds no code; `unmet.load` reads it.
 
-        The loaded plan has the same orders, explanations and reports. The file holds the panel, but
-        no features and no sample paths.
+        The loaded plan gives the same orders and reports. The file holds the panel, but no features
+        and no sample paths.
 
         Parameters
         ----------

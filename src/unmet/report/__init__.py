@@ -1,4 +1,4 @@
-"""A plan as one HTML file: the answer first, then why, and what the data cannot tell."""
+"""Report of a plan as one HTML file: the decisions, the reasons, and what data cannot tell."""
 
 from unmet.report.data import report_data
 from unmet.report.page import render, write_report

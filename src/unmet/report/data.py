@@ -1,4 +1,4 @@
-"""All that a report shows of a fitted plan, as plain values that its template reads."""
+"""The contents of a report on a fitted plan, as plain values that its template reads."""
 
 from __future__ import annotations
 
@@ -45,47 +45,47 @@ def report_data(
     stake: tuple[float, float, float] | None = None,
     most: int = MAX_ITEMS,
 ) -> dict[str, Any]:
-    """Gather everything that the report of a fitted plan shows.
+    """Collect the contents of a report on a fitted plan.
 
     Parameters
     ----------
     plan : DecisionPlan or OrderPlan
-        Fitted, or loaded.
+        Fitted or loaded plan.
     decisions : polars.DataFrame, optional
-        Decisions of a `DecisionPlan`, from `unmet.planning.decision_table`; an `OrderPlan` has its
+        Decisions of a `DecisionPlan`, from `unmet.planning.decision_table`. An `OrderPlan` has its
         own.
     comparison : Comparison, optional
-        Costs of methods; by default those of the plan.
+        Costs of methods. None takes those of the plan.
     notes : sequence of str
-        Further sentences, such as those on how a file was read.
+        Further sentences, such as findings about a file.
     command : str
-        What makes this report again.
+        Command that makes this report again.
     title : str, optional
+        Title of the page. None takes a default.
     currency : str
-        What money is counted in, such as € or EUR; used where costs were given.
+        Currency of the costs, such as € or EUR; used if you gave costs.
     assumed : float, optional
-        Share of rows that the decisions assume to hide something, whatever was found.
+        Share of rows that decisions assume to be censored, whatever the data show. None follows the
+        diagnosis.
     stake : tuple of three float, optional
-        What a row costs more if censoring is ignored, and the ends of its range; by default as the
-        diagnosis says.
+        Extra cost per row of ignoring censoring, and its range. None takes those of the diagnosis.
     most : int
-        Series that are shown one by one.
+        Largest number of series that are shown one by one. Larger values give larger files.
 
     Returns
     -------
     dict
-        For `render`.
+        Contents for `render`.
 
     Examples
     --------
     >>> import polars as pl
     >>> from unmet import Newsvendor, OrderPlan
     >>> from unmet.planning import example
-    >>> from unmet.report import render, report_data
+    >>> from unmet.report import report_data
     >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
-    >>> plan = OrderPlan(horizon=2, cost=Newsvendor(3, 1), model="linear").fit(sales)
-    >>> page = render(report_data(plan, currency="€"))
-    >>> "Forecast: a linear model" in page
+    >>> plan = OrderPlan(horizon=2, cost=Newsvendor(3, 1), model="seasonal").fit(sales)
+    >>> isinstance(report_data(plan, currency="€"), dict)
     True
     """
     shared = {"command": command, "versions": versions(), "currency": currency}
@@ -111,7 +111,7 @@ def report_data(
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that an answer depends on."""
+    """Give the versions of Python and of the packages that affect results."""
     packages = "unmet", "numpy", "scipy", "scikit-learn", "polars", "lightgbm"
     return {"python": platform.python_version(), **versions_of(*packages)}
 
@@ -150,7 +150,7 @@ def _decisions(
 
 
 def stake_of(plan: DecisionPlan) -> tuple[float, float, float] | None:
-    """Give what a row costs more if censoring is ignored, and the range of that over candidates."""
+    """Give the extra cost per row of ignoring censoring, and its range over candidates."""
     found = plan.diagnosis_
     if found is None or found.stake is None or plan.problem == "replacement":
         return None
@@ -158,7 +158,7 @@ def stake_of(plan: DecisionPlan) -> tuple[float, float, float] | None:
 
 
 def decision_inputs(plan: DecisionPlan) -> dict[str, str]:
-    """Name what went in."""
+    """List the inputs of the plan."""
     names, model = candidates(plan.model), plan.model_name
     if plan.choice_ is not None and len(names) > 1:
         how = "chosen in a backtest" if plan.choice_.scored else "not compared"

@@ -1,8 +1,8 @@
-"""The report as one page that needs nothing else, for a planner first.
+"""The report as one self-contained page, written for a planner first.
 
-What to order and the numbers that matter stand first, then orders by item and day, each item with
-its history, what is hidden and what it is worth; statistics are one click away, at the end. The
-words of each section stand in ``templates``; here are the tables and charts that they show.
+Orders and key figures come first. Orders by item and day follow, then each item with its history,
+its hidden demand and the money at stake. Statistics are at the end, one click away. The text of
+each section is in ``templates``; this module makes their tables and charts.
 """
 
 from __future__ import annotations
@@ -56,20 +56,35 @@ def write_report(
     path: str | PathLike[str],
     **more: Any,
 ) -> Path:
-    """Write the report of a plan; a file that was there is replaced, but never by half a report.
+    """Write the report of a plan to an HTML file, completely or not at all.
 
     Parameters
     ----------
     plan : DecisionPlan or OrderPlan
-        Fitted; or what `report_data` gave.
+        Fitted plan, or the result of `report_data`.
     path : path
-        In a folder that exists.
+        File to write, in a folder that exists. An existing file is replaced.
     **more
-        As for `report_data`.
+        Options of `report_data`, such as ``currency`` and ``title``.
 
     Returns
     -------
     Path
+        The file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import polars as pl
+    >>> from unmet import Newsvendor, OrderPlan
+    >>> from unmet.planning import example
+    >>> from unmet.report import write_report
+    >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
+    >>> plan = OrderPlan(horizon=2, cost=Newsvendor(3, 1), model="seasonal").fit(sales)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_report(plan, Path(folder) / "orders.html", currency="€").name
+    'orders.html'
     """
     target = Path(path)
     if target.is_dir():
@@ -84,13 +99,30 @@ def write_report(
 def render(data: Mapping[str, Any]) -> str:
     """Lay out a report as one HTML page.
 
-    Everything is inside: the page opens without a network and asks for nothing, which its own
-    content security policy enforces. The same data gives the same text, byte for byte.
+    The page contains everything it needs. It opens without a network and requests nothing, which
+    its content security policy enforces. Equal data give equal text, byte for byte.
 
     Parameters
     ----------
     data : mapping
-        From `report_data`.
+        Contents from `report_data`.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from unmet import Newsvendor, OrderPlan
+    >>> from unmet.planning import example
+    >>> from unmet.report import render, report_data
+    >>> sales = example().sales.filter(pl.col("dish").is_in(["lamb", "steak"]))
+    >>> plan = OrderPlan(horizon=2, cost=Newsvendor(3, 1), model="seasonal").fit(sales)
+    >>> page = render(report_data(plan, title="Next two days"))
+    >>> "Next two days" in page
+    True
     """
     laid_out = {"decision": _decision, "orders": _orders, "replenishment": _replenishment}
     kind = data["kind"]

@@ -1,1 +1,1 @@
-"""Arrays or blocks of rows in, a `Solution` with its certificate out."""
+"""Solvers: arrays or blocks of rows in, a `Solution` with its certificate out."""

@@ -1,4 +1,4 @@
-"""What every linear solver is given, and what it hands back."""
+"""Input and result of every linear solver."""
 
 from __future__ import annotations
 
@@ -14,25 +14,37 @@ from unmet.costs.hinge import Kinks
 
 @dataclass(frozen=True)
 class HingeProblem:
-    """A weighted sum of hinges and penalties in a linear decision.
+    """Weighted sum of hinges and penalties in a linear decision.
 
     Minimise ::
 
         Σ_i Σ_k [ below_ki (b_ki − z_i)⁺ + above_ki (z_i − b_ki)⁺ ]
             + Σ_j ridge_j θ_j²  +  Σ_j lasso_j |θ_j|
 
-    over θ and the intercept, with z_i = x_i'θ + intercept. Weights and the division by their sum
-    are already inside ``below`` and ``above``; ridge and lasso never touch the intercept.
+    over θ and the intercept, with z_i = x_i'θ + intercept. ``below`` and ``above`` already contain
+    the weights and the division by their sum. Ridge and lasso never apply to the intercept.
 
     Attributes
     ----------
     features : ndarray or scipy.sparse.csr_array of shape (n_rows, n_features)
-        C-contiguous float64; not copied, not centred, without a column for the intercept.
+        C-contiguous float64 features, not copied, not centered, without a column for the intercept.
     kinks : Kinks
-        Of shape (n_kinks, n_rows); rows without weight are already dropped.
+        Hinges of shape (n_kinks, n_rows), without rows of weight zero.
     fit_intercept : bool
+        Whether to fit an intercept.
     ridge, lasso : ndarray of shape (n_features,) or None
-        Non-negative penalties, one per coefficient.
+        Non-negative penalties, one per coefficient. Larger values shrink coefficients more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import Newsvendor
+    >>> from unmet.solvers.problem import HingeProblem
+    >>> sales = np.array([2.0, 3.0, 5.0, 11.0, 7.0])
+    >>> kinks = Newsvendor(3, 1).kinks(sales, sample_weight=np.full(5, 0.2))
+    >>> problem = HingeProblem(np.arange(5.0)[:, None], kinks)
+    >>> round(problem.objective(np.array([3.0]), 2.0), 6)
+    2.4
     """
 
     features: Features
@@ -43,11 +55,19 @@ class HingeProblem:
 
     @property
     def penalised(self) -> bool:
-        """Whether coefficients cost anything by themselves."""
+        """Whether any coefficient has a penalty."""
         return any(each is not None and bool(each.any()) for each in (self.ridge, self.lasso))
 
     def objective(self, coefficients: Array, intercept: float) -> float:
-        """Value of the objective, summed hinge by hinge."""
+        """Evaluate the objective, hinge by hinge.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n_features,)
+            Coefficients θ.
+        intercept : float
+            Intercept.
+        """
         decision = self.features @ coefficients + intercept
         total = float(self.kinks.value(decision).sum())
         if self.ridge is not None:
@@ -59,25 +79,35 @@ class HingeProblem:
 
 @dataclass(frozen=True)
 class Solution:
-    """A minimiser and its certificate.
+    """Minimiser and its certificate.
 
     Attributes
     ----------
     coefficients : ndarray of shape (n_features,)
+        Coefficients θ.
     intercept : float
+        Intercept.
     objective : float
-        Value of the training problem at the returned parameters.
+        Value of the training problem at these parameters.
     gap : float
-        Duality gap: no parameters have an objective below ``objective - gap``
-        (up to ``residual``). ``nan`` where the method proves nothing (mini-batch descent).
+        Duality gap: no parameters have an objective below ``objective - gap`` (up to ``residual``).
+        ``nan`` if the method proves nothing (mini-batch descent).
     residual : float
-        How far the dual point is from feasible, in units of the objective; ``nan`` likewise.
+        Distance of the dual point from feasibility, in units of the objective; ``nan`` likewise.
     iterations : int
         Interior-point iterations or epochs.
     passes : float
-        How many times all rows of the features were read outside those iterations.
+        Number of times that all rows of the features were read outside those iterations.
     method : str
-        What actually ran, e.g. ``"interior point"``, ``"screened interior point"``, ``"highs"``.
+        Method that ran, such as ``"interior point"``, ``"screened interior point"``, ``"highs"``.
+
+    Examples
+    --------
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> model = LinearDecision(Newsvendor(3, 1)).fit([[1], [2], [3], [4]], [11, 19, 31, 39])
+    >>> solution = model.solution_
+    >>> bool(solution.gap <= 1e-9 * solution.objective), solution.method
+    (True, 'interior point')
     """
 
     coefficients: Array

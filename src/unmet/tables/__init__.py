@@ -1,1 +1,1 @@
-"""Read any table: files, text formats, roles of columns, and the panel of series and periods."""
+"""Read any table: files, text formats, the schema, and the panel of series and periods."""

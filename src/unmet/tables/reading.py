@@ -414,7 +414,7 @@ NO = ("false", "no", "n", "f", "0", "0.0", "nein", "falsch", "non", "faux")
 
 @dataclass(frozen=True)
 class TableRows:
-    """Columns of the rows that can be learned from; None for a role without a column."""
+    """Columns of the rows that can be learned from; None for a field without a column."""
 
     table: pl.DataFrame
     observed: Array
@@ -442,14 +442,14 @@ def read_rows(
     series: Sequence[str] = (),
     bad_rows: str | None = None,
 ) -> TableRows:
-    """Read the column of each role, leaving out rows without an observation.
+    """Read the column of each field, leaving out rows without an observation.
 
     Parameters
     ----------
     table : polars.DataFrame
         The table.
     observed, underage, overage, stock, weight, date : str or None
-        Names of columns; None for a role without a column.
+        Names of columns; None for a field without a column.
     flag : str or None
         Column of stock-outs, suspensions or accepted offers: the truth is at least the observation.
     opposite : bool

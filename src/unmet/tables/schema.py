@@ -1,6 +1,6 @@
-"""Roles of the columns of a table of sales: given by the user, or inferred from names and content.
+"""Schema of a table of sales: given by the user, or inferred from names and content of columns.
 
-A name makes a column a candidate for a role, and its content may rule it out: a flag holds yes and
+A name makes a column a candidate for a field, and its content may rule it out: a flag holds yes and
 no, available stock is not below sales, and the columns of a series leave one row a day. Of several
 candidates, the one with the better name is taken; the user must decide only if two are equally
 good. Columns that are known only afterwards, such as hours out of stock, are never features.
@@ -112,7 +112,9 @@ _END = _words("end closing left remaining rest after")
 
 @dataclass(frozen=True)
 class Schema:
-    """Roles of the columns of a table; `infer_schema` infers those that are not given.
+    """Schema of a table: its columns by their meaning.
+
+    `infer_schema` infers the fields that are not given.
 
     Attributes
     ----------
@@ -142,7 +144,7 @@ class Schema:
     static : tuple of str
         Inferred: columns that never change within a series, such as its category.
     why : dict of str to str
-        Inferred: a few words about each role.
+        Inferred: a few words about each field.
     left_out : dict of str to str
         Inferred: why a column is not used.
 
@@ -212,14 +214,14 @@ class Schema:
 def infer_schema(
     table: pl.DataFrame, schema: Schema | None = None, told: Iterable[str] = ()
 ) -> Schema:
-    """Infer the roles of columns that are not given.
+    """Infer the fields of a schema that are not given.
 
     Parameters
     ----------
     table : polars.DataFrame
         A table of sales.
     schema : Schema, optional
-        Known roles; fields that are None are inferred. None infers all.
+        Known fields; fields that are None are inferred. None infers all.
     told : iterable of str
         Columns of a table of coming days: they are known in advance, whatever their names.
 

@@ -1,4 +1,4 @@
-"""Rows that come in blocks: exact fits of data that do not fit into memory."""
+"""Rows in blocks: exact fits of data that do not fit into memory."""
 
 from unmet.solvers.blocks.source import ArrayBlocks, BlockSource, RowBlock
 

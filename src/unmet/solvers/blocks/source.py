@@ -1,9 +1,9 @@
-"""Rows that are too many to hold: what a block of them is, and where blocks come from.
+"""Sources of rows that do not fit into memory, and blocks of such rows.
 
-A solver that sees its data through `BlockSource` needs no files and no cluster. It hands a task to
-the source, the source runs it on every block where the block lies, and only what the task returns
-travels: sums, small matrices and a few rows. The first task is the sampling read, which checks and
-counts the rows and draws a random part of them.
+A solver that reads its data through `BlockSource` needs no files and no cluster. It hands a task to
+the source, and the source runs it on every block where the block is. Only the result of the task is
+transferred: sums, small matrices and a few rows. The first task is the sampling read, which checks
+and counts the rows and draws a random part of them.
 """
 
 from __future__ import annotations
@@ -33,21 +33,30 @@ SAMPLE_ROWS = 50_000
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Some rows of the data, as they were observed.
+    """Some rows of the data.
 
     Attributes
     ----------
     features : ndarray of shape (n_rows, n_features), or csr_array
-        float64 or float32; converted chunk by chunk where a pass needs float64.
+        float64 or float32 features; converted in parts if a pass needs float64.
     observation : ndarray of shape (n_rows,)
+        Observations.
     weight, low, high, underage, overage : ndarray of shape (n_rows,), or None
-        Weights, ends of the band and costs by row, where the data have them.
+        Weights, ends of the band and costs by row, if the data have them.
     censored : ndarray of shape (n_rows,) or None
-        For a band rule: 1, 0, or NaN where nobody knows.
+        Flags for a band rule: 1, 0, or NaN if unknown.
     number : int
-        Place of the block among all blocks: seeds what is drawn from it.
+        Position of the block among all blocks, which seeds random draws from it.
     origin : str
-        What errors call it: the file it comes from.
+        Name of the block in errors: the file it comes from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet.solvers.blocks import RowBlock
+    >>> block = RowBlock(np.zeros((3, 1)), np.array([4.0, 6.0, 5.0]), weight=np.array([1.0, 0, 1]))
+    >>> block.counted().observation
+    array([4., 5.])
     """
 
     features: Any
@@ -65,12 +74,18 @@ class RowBlock:
         return int(self.features.shape[0])
 
     def take(self, index: Places | slice) -> RowBlock:
-        """Keep some rows."""
+        """Select rows.
+
+        Parameters
+        ----------
+        index : ndarray of int or bool, or slice
+            Rows to keep.
+        """
         kept: dict[str, Any] = {name: value[index] for name, value in self._columns().items()}
         return replace(self, features=self.features[index], **kept)
 
     def counted(self) -> RowBlock:
-        """Leave out rows of weight 0."""
+        """Drop rows of weight 0."""
         if self.weight is None or self.weight.all():
             return self
         return self.take(np.flatnonzero(self.weight))
@@ -90,19 +105,36 @@ COLUMNS = tuple(
 
 
 class BlockSource(ABC):
-    """Data in blocks, the same blocks in the same order as often as they are asked for.
+    """Data in blocks, which are the same, in the same order, each time they are read.
 
-    A source of your own gives `blocks`; one whose blocks lie elsewhere also gives `run`.
+    A source of your own defines `blocks`. If the blocks are on another machine, it also defines
+    `run`.
 
     Attributes
     ----------
     n_features : int
+        Number of features.
     names : tuple of str, or None
         Names of the features.
     n_rows : int or None
-        Number of rows, where it is known without reading them.
+        Number of rows, if it is known without reading them.
     distance : int
-        How much dearer it is to fetch a row than to work on it where it lies, about.
+        Approximate cost of fetching a row, relative to processing it where it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet.solvers.blocks import BlockSource, RowBlock
+    >>> class Simulated(BlockSource):
+    ...     n_features = 2
+    ...
+    ...     def blocks(self):
+    ...         for number in range(3):
+    ...             X = np.random.default_rng(number).uniform(size=(500, 2))
+    ...             yield RowBlock(X, 5 + X @ [2.0, 1.0], number=number)
+    >>> LinearDecision(Newsvendor(3, 1)).fit(Simulated()).coef_.round(3)
+    array([2., 1.])
     """
 
     n_features: int
@@ -115,7 +147,13 @@ class BlockSource(ABC):
         """Yield every row once, in order."""
 
     def run(self, task: Callable[[RowBlock], Result]) -> Iterator[Result]:
-        """Run a task on every block, and yield what it returns in the order of the blocks."""
+        """Run a task on every block, and yield its results in the order of the blocks.
+
+        Parameters
+        ----------
+        task : callable
+            Function of a `RowBlock`.
+        """
         for block in self.blocks():
             yield task(block)
 
@@ -125,14 +163,15 @@ class BlockSource(ABC):
 
 
 class ArrayBlocks(BlockSource):
-    """Rows of arrays, a block at a time; nothing is copied as a whole.
+    """Rows of arrays, one block at a time, without a copy of the whole.
 
     Parameters
     ----------
     features : array of shape (n_rows, n_features)
-        NumPy, also memory-mapped (``numpy.load(path, mmap_mode="r")``), or scipy.sparse.
+        Features in NumPy, also memory-mapped (``numpy.load(path, mmap_mode="r")``), or
+        scipy.sparse.
     observed : array of shape (n_rows,)
-        The observations s.
+        Observations s.
     weight, underage, overage, censored : array of shape (n_rows,), optional
         As `LinearDecision.fit` takes them.
     low, high : array of shape (n_rows,), optional
@@ -140,6 +179,7 @@ class ArrayBlocks(BlockSource):
     names : sequence of str, optional
         Names of the features.
     block_rows : int, default=65536
+        Number of rows in a block. Smaller blocks need less memory.
 
     Examples
     --------
@@ -272,18 +312,18 @@ def stack_blocks(blocks: Sequence[RowBlock], n_features: int) -> RowBlock:
 
 @dataclass(frozen=True)
 class BlockSample:
-    """What the sampling read found.
+    """Result of the sampling read.
 
     Attributes
     ----------
     rows : RowBlock
-        Rows drawn at random, or all of them, those without weight left out; dense features.
+        Random rows, or all of them, without those of weight zero; dense features.
     n_rows : int
         Number of all rows with weight.
     total, mean, square : float
         Sum of their weights, mean of their observations and of the squares of these.
     reads : int
-        How often the data were read.
+        Number of times the data were read.
     """
 
     rows: RowBlock
@@ -295,7 +335,7 @@ class BlockSample:
 
     @property
     def complete(self) -> bool:
-        """Whether the sample is all there is."""
+        """Whether the sample contains all rows."""
         return len(self.rows) == self.n_rows
 
 
@@ -316,10 +356,10 @@ def _draw(rate: float, block: RowBlock) -> tuple[int, Array, RowBlock]:
 
 
 def sample_size(n_rows: int, n_features: int) -> int:
-    """Rows to draw so that the sample and the rows that stay uncertain after it are few.
+    """Choose the number of rows to draw, so that sample and uncertain rows together are few.
 
-    After a sample of m rows about n·p^½/m^½ rows are uncertain, so that m + n·p^½/m^½ is least at
-    m of the order (n·p^½)^(2/3), see `unmet.solvers.blocks.screening`.
+    After a sample of m rows about n·p^½/m^½ rows are uncertain, so m + n·p^½/m^½ is least at m of
+    the order (n·p^½)^(2/3); see `unmet.solvers.blocks.screening`.
     """
     best = 2 * (3 * np.sqrt(n_features + 1.0) * n_rows) ** (2 / 3)
     most = max(SAMPLE_ENTRIES // max(n_features, 1), 1)
@@ -329,15 +369,16 @@ def sample_size(n_rows: int, n_features: int) -> int:
 def read_sample(
     source: BlockSource, *, size: int | None = None, in_memory: int | None = None
 ) -> BlockSample:
-    """Read the data once (twice if nobody knows the number of rows), and keep a part of them.
+    """Read the data once (twice if the number of rows is unknown), and keep a part of them.
 
     Parameters
     ----------
     source : BlockSource
+        The data.
     size : int, optional
-        Rows to draw, about.
+        Approximate number of rows to draw.
     in_memory : int, optional
-        Number of rows up to which all of them are kept; fewer of a source that is far away.
+        Number of rows up to which all of them are kept; fewer if the source is far away.
     """
     reads, n_rows, width = 1, source.n_rows, source.n_features
     if n_rows is None:

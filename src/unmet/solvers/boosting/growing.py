@@ -1,4 +1,4 @@
-"""One tree after another: grown by LightGBM on gradients, its leaves refitted, then evaluated."""
+"""Grow one tree after another: LightGBM grows it on gradients, then its leaves are refitted."""
 
 from __future__ import annotations
 
@@ -23,21 +23,28 @@ from unmet.solvers.exact.features import RowGroups, groups_of
 
 @dataclass(frozen=True)
 class BoostingSettings:
-    """Checked numbers; the estimator's documentation says what they do.
+    """Checked settings; the estimator's documentation describes them.
 
     Attributes
     ----------
     max_iter : int
+        Largest number of trees.
     learning_rate : float
+        Share of its leaves that each tree contributes.
     max_leaf_nodes, max_depth : int or None
-        None is no limit.
+        Limits of a tree; None is no limit.
     min_samples_leaf : int
+        Least number of rows in a leaf.
     strength : float
+        Shrinkage of leaves.
     max_features : float
+        Share of columns that each split may use.
     n_iter_no_change : int
-        Trees without progress on held-out rows that are waited for.
+        Trees without progress on held-out rows after which growing ends.
     n_threads : int
+        Number of threads.
     seed : int
+        Seed of LightGBM.
     options : mapping
         Further parameters of LightGBM.
     """
@@ -90,9 +97,9 @@ def load_lightgbm() -> Any:
 class Trees:
     """Decisions of boosted trees: ``start`` plus the sum of the trees' leaves.
 
-    Only text and a number are pickled, so that a saved model holds nothing but what can be read.
-    LightGBM writes 17 digits: what is read back is the same to the last bit. What it reads it
-    follows unchecked, so text from a file is checked when it is loaded.
+    Only text and a number are stored, so you can read everything in a saved model. LightGBM writes
+    17 digits, so a loaded model is equal to the last bit. LightGBM does not check the trees that it
+    reads, so text from a file is checked when it is loaded.
 
     Parameters
     ----------
@@ -100,6 +107,15 @@ class Trees:
         LightGBM's own format, for ``lightgbm.Booster(model_str=...)``; empty if there is no tree.
     start : float
         Decision before the first tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import BoostedDecision, Newsvendor
+    >>> model = BoostedDecision(Newsvendor(1, 1), max_iter=5, min_samples_leaf=2, random_state=0)
+    >>> trees = model.fit(np.arange(40.0)[:, None], np.arange(40.0)).trees_
+    >>> trees.predict(np.array([[3.0]])) == model.predict([[3.0]])
+    array([ True])
     """
 
     def __init__(self, text: str, start: float) -> None:
@@ -113,8 +129,9 @@ class Trees:
         Parameters
         ----------
         features : ndarray of shape (n_rows, n_features), or csr_array
+            Features.
         n_threads : int, default=1
-            The result does not depend on it.
+            Number of threads; the result does not depend on it.
         """
         leaves = self._predict(features, raw_score=True, num_threads=n_threads)
         if leaves is None:
@@ -122,18 +139,20 @@ class Trees:
         return np.asarray(leaves + self.start)
 
     def contributions(self, features: Features, n_threads: int = 1) -> Array:
-        """Take decisions apart by SHAP values, as LightGBM computes them along the trees' paths.
+        """Split decisions by SHAP values, as LightGBM computes them along the trees' paths.
 
         Parameters
         ----------
         features : ndarray of shape (n_rows, n_features), or csr_array
+            Features.
         n_threads : int, default=1
+            Number of threads; the result does not depend on it.
 
         Returns
         -------
         ndarray of shape (n_rows, n_features + 1)
-            Of each feature, and last the mean decision of the rows that the trees have learned
-            from; rows sum to what `predict` gives.
+            Contribution of each feature, and in the last column the mean decision of the training
+            rows. Rows sum to the result of `predict`.
         """
         found = self._predict(features, pred_contrib=True, num_threads=n_threads)
         if found is None:
@@ -189,12 +208,12 @@ _DEEPEST = 2000  # splits above a leaf: SHAP values take memory for its square
 
 
 def check_trees(text: str) -> None:
-    """Refuse trees of which LightGBM would read beyond their end, or never come to a leaf.
+    """Refuse trees that LightGBM would read beyond their end, or whose paths never reach a leaf.
 
     Parameters
     ----------
     text : str
-        Up to where the trees end.
+        LightGBM's format, up to the end of the trees.
     """
     begin, *trees = text.split("Tree=")
     head = _HEAD.fullmatch(begin)
@@ -284,12 +303,12 @@ children come after parents."""
 
 
 class Grower:
-    """Holds LightGBM's binned data and its trees.
+    """LightGBM's binned data and its trees.
 
-    To refit a tree one must know in which leaf each row has landed. Walking every row through the
-    tree takes longer than growing it, so rows that are equal walk once; and where few are equal,
-    LightGBM's own scores tell. These are sums of leaves as *it* would have set them, of no use as
-    decisions, but the score of a row has just changed by the output of its leaf.
+    To refit a tree, the leaf of each row must be known. Walking every row through the tree takes
+    longer than growing it, so equal rows walk once. If few rows are equal, LightGBM's own scores
+    show the leaf. These scores are sums of leaves as LightGBM would have set them, so they are no
+    decisions; but the score of a row has just changed by the output of its leaf.
     """
 
     def __init__(
@@ -464,20 +483,24 @@ def keep_monotone(value: Array, weight: Array, splits: Splits, monotone: tuple[i
 
 @dataclass(frozen=True)
 class Boosted:
-    """What the boosting has found.
+    """Result of the boosting.
 
     Attributes
     ----------
     trees : Trees
+        The trees.
     n_trees : int
-        Trees that were kept: up to the best on held-out rows, where there are any.
+        Number of trees that were kept: up to the best on held-out rows, if there are any.
     decision : ndarray of shape (n_rows,)
-        Of the training rows.
+        Decisions of the training rows.
     held_decision : ndarray of shape (n_held,) or None
+        Decisions of the held-out rows.
     cost : ndarray of shape (n_grown + 1,)
-        Mean cost of the training rows before the first tree and after each.
+        Mean cost of the training rows before the first tree and after each tree.
     held_cost : ndarray of shape (n_grown + 1,) or None
+        The same for the held-out rows.
     importances : ndarray of shape (n_features,)
+        Share of each feature in the gain of all splits.
     """
 
     trees: Trees
@@ -497,19 +520,21 @@ def boost(
     categorical: tuple[int, ...] = (),
     monotone: tuple[int, ...] | None = None,
 ) -> Boosted:
-    """Boost trees on some rows, evaluated by others where there are any.
+    """Boost trees on some rows, evaluated on others if there are any.
 
     Parameters
     ----------
     rows : Rows
-        To train on, at least one row.
+        Training rows, at least one.
     settings : BoostingSettings
+        Settings.
     held : Rows, optional
-        Rows on whose cost the number of trees is chosen; without them, it is the last.
+        Rows whose cost determines the number of trees. None keeps all trees.
     categorical : tuple of int, default=()
         Columns that hold category numbers 0, 1, ...; NaN is missing.
     monotone : tuple of int, optional
-        For each column 1 where decisions must not fall with it, −1 where they must not rise, 0.
+        For each column 1 if decisions may not fall with it, −1 if they may not rise, and 0
+        otherwise.
     """
     objective, rate = read_objective(rows), settings.learning_rate
     grower = Grower(rows.features, settings, categorical, monotone)

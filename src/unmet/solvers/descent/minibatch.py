@@ -6,17 +6,18 @@ With batch B of n_B rows, learning rate η, penalty β and u_i = x_i'w + c, one 
     c  ←  c − η   (1/n_B) Σ_{i∈B} slope_i(u_i)
 
 where the slope of the ε-insensitive newsvendor cost is −α for u < s + ε₂, 1 − α for u > s + ε₁ and
-0 otherwise (Prop. LR-grad). The paper prints the update with +α, which climbs; the minus sign of
-its own proposition is used here.
+0 otherwise (Prop. LR-grad). The paper prints the update with +α, which climbs; this module uses the
+minus sign of the paper's own proposition.
 
 **Units.** The learning rates and ε boxes of the paper make sense only on min-max scaled
-observations, so descent runs in them: decision = min + (max − min) u. Slopes are divided by their
-total, underage + overage, which leaves the paper's α and 1 − α. A cost without slopes is divided
-by its mean absolute subgradient at the least plus that at the greatest observation: squared error
-becomes half the squared error of u. So one learning rate serves all units of sales and money.
+observations, so descent runs on them: decision = min + (max − min) u. Slopes are divided by their
+total, underage + overage, which gives the paper's α and 1 − α. A cost without slopes is divided by
+its mean absolute subgradient at the smallest plus that at the largest observation: squared error
+becomes half the squared error of u. One learning rate therefore serves all units of sales and
+money.
 
-**The intercept** is not penalised, as everywhere in this package. Without one, u = 0 must mean a
-decision of 0, so observations are divided by their greatest absolute value and not shifted.
+**The intercept** is not penalised, as everywhere in this package. Without an intercept, u = 0 must
+mean a decision of 0, so observations are divided by their largest absolute value and not shifted.
 """
 
 from __future__ import annotations
@@ -50,41 +51,53 @@ from unmet.validation import (
 
 @dataclass(frozen=True)
 class MiniBatchOptions:
-    """Every option of Table LRHyperparam, with the tuned values of Table searchingSpace.
+    """Options of Table LRHyperparam, with the tuned values of Table searchingSpace.
 
     The paper prints eta 0.0007 and beta 0.0060, each outside its own search space. Its results
-    speak for beta as printed and against eta as printed, so beta is 0.0060 here, and eta 0.0060,
-    which lies in its space: slip 6 of docs/paper/reproduction.md.
+    agree with beta as printed and disagree with eta as printed. Beta is therefore 0.0060 here, and
+    eta is 0.0060, which lies in its space
+    (slip 6 of docs/paper/reproduction.md).
 
     Parameters
     ----------
     learning_rate : float, default=0.006
-        η (eta), in scaled units.
+        η (eta), above 0, in scaled units. Larger values learn faster and may diverge.
     penalty : float, default=0.006
-        β (beta), the coefficient of ‖w‖² in scaled units, used when the caller names no ridge.
+        β (beta), the coefficient of ‖w‖² in scaled units, used if you give no ridge. Larger values
+        shrink coefficients more.
     batch_size : int, default=98
-        Rows per update; the last batch of an epoch may be smaller.
+        Rows per update; the last batch of an epoch may be smaller. Larger batches give less noisy
+        steps.
     epochs : int, default=500
-        Greatest number of passes over the training rows.
+        Largest number of passes over the training rows.
     validation_size : float, default=0.25
-        Share of rows held out to evaluate progress; with 0, or a single row, the training objective
+        Share of rows held out to evaluate progress. With 0, or a single row, the training objective
         decides.
     shuffle : bool, default=True
-        Shuffle before holding rows out, and again before every epoch; otherwise the last rows are
-        held out and batches follow the order of the data.
+        Whether to shuffle before holding rows out, and again before every epoch. Otherwise the last
+        rows are held out and batches follow the order of the data.
     random_state : int, RandomState or None, default=123
-        Seed of the shuffling; a number makes the result repeatable bit for bit.
+        Seed of the shuffling; an int makes the result repeatable bit for bit.
     early_stopping : bool, default=True
-        Stop after ``patience`` epochs without progress, and return the best epoch's parameters
-        instead of the last one's.
+        Whether to stop after ``patience`` epochs without progress, and to return the parameters of
+        the best epoch and not of the last one.
     tolerance : float, default=1e-7
-        A loss is progress if it is lower than the best so far by more than this; in scaled units.
+        A loss is progress if it is lower than the best so far by more than this, in scaled units.
     patience : int, default=30
-        Epochs without progress that early stopping waits for.
+        Number of epochs without progress after which early stopping ends.
     baseline : float, default=1e-6
-        Stop as soon as the loss is below this, with or without early stopping; in scaled units.
+        Stop as soon as the loss is below this, with or without early stopping, in scaled units.
     scale_observation : bool, default=True
-        Descend in scaled units; otherwise in those of the observation and of the cost.
+        Whether to descend in scaled units, and not in those of the observation and of the cost.
+
+    Examples
+    --------
+    >>> from unmet import LinearDecision, Newsvendor
+    >>> from unmet.solvers.descent.minibatch import MiniBatchOptions
+    >>> options = MiniBatchOptions(epochs=20, random_state=0)
+    >>> model = LinearDecision(Newsvendor(3, 1), solver="minibatch", minibatch=options)
+    >>> model.fit([[1], [2], [3], [4]], [11, 19, 31, 39]).n_iter_ <= 20
+    True
     """
 
     learning_rate: float = 0.006
@@ -121,7 +134,7 @@ _ALLOWED: dict[str, Constraint] = {
 
 
 def choose_units(rows: Rows, weight: Array, fit_intercept: bool) -> Units:
-    """Min-max units of the observation, and the total slope of the cost."""
+    """Choose min-max units of the observation, and the total slope of the cost."""
     low, high = float(rows.observation.min()), float(rows.observation.max())
     centre, unit = low, high - low
     if not fit_intercept:  # a decision of 0 must stay 0
@@ -160,21 +173,23 @@ def solve_minibatch(
     Parameters
     ----------
     rows : Rows
-        All with weight; the cost need not be piecewise linear.
+        Rows that all have weight; the cost need not be piecewise linear.
     ridge : float or array-like of shape (n_features,), optional
-        Coefficient of ‖θ‖² beside the weighted mean cost, as in `HingeProblem`, so that all
-        solvers can be given the same problem. None takes ``options.penalty``, the paper's β, which
-        is ridge · (max − min) / (underage + overage).
+        Coefficient of ‖θ‖² next to the weighted mean cost, as in `HingeProblem`, so that all
+        solvers can solve the same problem. None takes ``options.penalty``, the paper's β, which is
+        ridge · (max − min) / (underage + overage).
     fit_intercept : bool, default=True
+        Whether to fit an intercept.
     options : MiniBatchOptions, optional
+        Options of the descent. None takes the paper's.
     start : tuple of (coefficients, intercept), optional
-        Where to begin; otherwise at the least observation for every row.
+        Where to begin. None begins at the smallest observation for every row.
 
     Returns
     -------
     Solution
-        Its objective is over all rows, held-out ones too; ``gap`` and ``residual`` are nan, since
-        descent proves nothing.
+        Its objective covers all rows, including held-out ones. ``gap`` and ``residual`` are nan,
+        because descent proves nothing.
 
     Raises
     ------
@@ -183,7 +198,10 @@ def solve_minibatch(
 
     Examples
     --------
-    >>> from unmet.costs import Newsvendor
+    >>> import numpy as np
+    >>> from unmet import Newsvendor
+    >>> from unmet.rows import Rows
+    >>> from unmet.solvers.descent.minibatch import MiniBatchOptions, solve_minibatch
     >>> x = np.linspace(0.0, 1.0, 200)[:, None]
     >>> sales = 40 + 20 * x[:, 0]
     >>> options = MiniBatchOptions(learning_rate=0.05, batch_size=20)

@@ -1,20 +1,19 @@
-"""The paper's linear program, solved by HiGHS: slow, independent, and our reference.
+"""The paper's linear program, solved by HiGHS: slow, independent, and the reference.
 
-The training problem of `HingeProblem` without ridge is a linear program. Write every hinge, the
-ℓ1 penalty's among them, as a row a of the design with a position b and slopes l (below) and
-h (above). The paper's program (LP.εLR with the constraints on u and o the right way round; as
-printed they are exchanged with respect to the weights, and the program optimises 1 − α) is ::
+Without ridge, the training problem of `HingeProblem` is a linear program. Write every hinge,
+including those of the ℓ1 penalty, as a row a of the design with a position b and slopes l (below)
+and h (above). The paper's program is LP.εLR. Here the constraints on u and o are the right way
+round; as printed they are exchanged with respect to the weights, and the program optimises 1 − α::
 
     minimise    Σ l u + Σ h o          over θ free, u ≥ 0, o ≥ 0
     subject to  a'θ + u  ≥  b,   a'θ − o  ≤  b
 
-HiGHS is given its dual. A hinge is max { y (a'θ − b) : −l ≤ y ≤ h }, so that this is ::
+HiGHS gets its dual. A hinge is max { y (a'θ − b) : −l ≤ y ≤ h }, so the dual is ::
 
     minimise  b'y   subject to  A'y = 0,  −l ≤ y ≤ h
 
-whose equality constraints, one per parameter, have θ as their multipliers. It is 8 to 14 times
-faster than the primal without a band, and as fast with a wide one (dual simplex on the store-10
-data, 3,294 rows and 25 columns).
+whose equality constraints, one per parameter, have θ as their multipliers. The dual is several
+times faster than the primal without a band, and as fast with a wide one.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ Rows: TypeAlias = "sparse.csr_array[np.float64]"  # quoted: older SciPy cannot s
 class HingeProgram:
     """A hinge problem as one list of hinges, in units that suit a linear-programming code.
 
-    Such codes have absolute tolerances, so columns, kinks and slopes are brought to about one. Row
-    m costs ``below (b − a't)⁺ + above (a't − b)⁺``, and the way back is θ_j = t_j / column_j and
-    intercept = t_last + level − centre'θ. The ℓ1 penalty λ|θ_j| is a hinge like any other: a kink
-    at 0, with slopes λ on both sides, of a row that reads off coefficient j alone.
+    Such codes have absolute tolerances, so columns, kinks and slopes are scaled to about one. Row m
+    costs ``below (b − a't)⁺ + above (a't − b)⁺``. The original parameters are θ_j = t_j / column_j
+    and intercept = t_last + level − centre'θ. The ℓ1 penalty λ|θ_j| is a hinge like any other: a
+    kink at 0 with slopes λ on both sides, of a row that selects coefficient j.
 
     Attributes
     ----------
@@ -51,11 +50,11 @@ class HingeProgram:
     position, below, above : ndarray of shape (n_hinges,)
         b and the two slopes; no hinge has both slopes zero.
     penalised : ndarray of shape (n_penalised,)
-        Parameters under an ℓ1 penalty; their hinges come last, in this order.
+        Parameters with an ℓ1 penalty; their hinges come last, in this order.
     centre, column : ndarray of shape (n_features,)
-        What was subtracted from the columns, and what they were divided by then.
+        Values that were subtracted from the columns, and by which they were then divided.
     level : float
-        What was subtracted from the positions.
+        Value that was subtracted from the positions.
     slope : float
         Costs of the program are those of the problem divided by this.
     """
@@ -172,14 +171,14 @@ def _scaled_columns(problem: HingeProblem) -> tuple[Rows, Array, Array]:
 def solve_highs(problem: HingeProblem) -> Solution:
     """Solve a hinge problem as a linear program (LP.εLR, corrected) with HiGHS.
 
-    Columns, kinks and slopes are scaled first, since HiGHS's tolerances are absolute; if the
-    optimum is still not certified to 1e-10 of the objective, the program is solved once more
-    around the first answer, in units of what is left.
+    Columns, kinks and slopes are scaled first, because HiGHS's tolerances are absolute. If the
+    optimum is still not certified to 1e-10 of the objective, the program is solved once more around
+    the first result, in units of the rest.
 
     Parameters
     ----------
     problem : HingeProblem
-        With ``lasso``, without ``ridge``.
+        Problem with ``lasso`` but without ``ridge``.
 
     Returns
     -------
@@ -189,16 +188,18 @@ def solve_highs(problem: HingeProblem) -> Solution:
     Raises
     ------
     Unsupported
-        If the problem has a ridge penalty: that is a quadratic program.
+        If the problem has a ridge penalty, which makes it a quadratic program.
     SolverFailure
-        If HiGHS stops without an optimum, or one that it cannot prove.
+        If HiGHS stops without an optimum, or with one that it cannot prove.
 
     Examples
     --------
-    Underage costs three times overage, so the answer is the .75-quantile:
+    Underage costs three times overage, so the result is the .75-quantile:
 
     >>> import numpy as np
     >>> from unmet.costs.hinge import Kinks
+    >>> from unmet.solvers.exact.highs import solve_highs
+    >>> from unmet.solvers.problem import HingeProblem
     >>> sales = np.array([[2.0, 3.0, 5.0, 11.0, 7.0]])
     >>> kinks = Kinks(sales, np.full((1, 5), 0.75 / 5), np.full((1, 5), 0.25 / 5))
     >>> solution = solve_highs(HingeProblem(np.empty((5, 0)), kinks))

@@ -5,12 +5,12 @@ With shares w_i that sum to one, the problem is ::
     min  Σ_i w_i (x_i'θ + c − t_i)²  +  ridge ‖θ‖²
 
 It is solved in the coordinates of `features`, where columns are scaled, uncorrelated and
-independent, by the normal equations Aθ = b, A = X'WX + ridge. They square the condition of the
-features, so the answer is refined: the gradient h = X'Wr + ridge θ is computed from the residuals
-r, and θ moves by −A⁻¹h. Of several minimisers, the one with the least ‖θ‖ is handed back.
+independent, by the normal equations Aθ = b, A = X'WX + ridge. These square the condition of the
+features, so the result is refined: the gradient h = X'Wr + ridge θ is computed from the residuals
+r, and θ moves by −A⁻¹h. Of several minimisers, the one with the least ‖θ‖ is returned.
 
-**Certificate.** The objective is quadratic, so it exceeds its minimum by exactly h'A⁻¹h. An answer
-whose gap is above 1e-6 of its cost is not handed on.
+**Certificate.** The objective is quadratic, so it exceeds its minimum by exactly h'A⁻¹h. A result
+whose gap is above 1e-6 of its cost is not returned.
 """
 
 from __future__ import annotations
@@ -42,24 +42,29 @@ def solve_least_squares(
     Parameters
     ----------
     features : ndarray or csr_array of shape (n_rows, n_features)
+        Features.
     target : ndarray of shape (n_rows,)
+        Values to predict.
     share : ndarray of shape (n_rows,), optional
-        Weights that sum to one; None counts all rows the same.
+        Weights that sum to one. None weights all rows equally.
     ridge : float, default=0.0
-        Coefficient of ‖θ‖², which leaves out the intercept.
+        Coefficient of ‖θ‖², without the intercept. Larger values shrink coefficients more.
     fit_intercept : bool, default=True
+        Whether to fit an intercept.
     tolerance : float, default=1e-9
-        Refine until the objective is within this share of its minimum, or of the mean square of
-        the centred target where it is (nearly) zero.
+        The result is refined until its objective is within this share of the minimum, or of the
+        mean square of the centered target if the minimum is (nearly) zero.
 
     Returns
     -------
     Solution
-        The minimiser of least norm, should there be several. ``gap`` is nan for large sparse
-        features, which are left to an iterative method.
+        The minimiser of least norm, if there are several. ``gap`` is nan for large sparse features,
+        which an iterative method solves.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from unmet.solvers.exact.least_squares import solve_least_squares
     >>> x = np.array([[0.0], [1.0], [2.0]])
     >>> solution = solve_least_squares(x, np.array([1.0, 3.0, 5.0]))
     >>> solution.coefficients.round(9), round(solution.intercept, 9)

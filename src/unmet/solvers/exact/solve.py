@@ -1,26 +1,26 @@
-"""Solve a linear decision problem exactly: choose how, and hand back raw coefficients.
+"""Solve a linear decision problem exactly: choose the method, and return raw coefficients.
 
 ==================================  ================================================================
 few rows                            one interior-point solve (`direct`)
-rows that repeat                    merged first (`features`)
+repeated rows                       merged first (`features`)
 many rows                           near kinks only (`unmet.solvers.blocks.screening`), all rows
-                                    where that fails
-more parameters than rows           in the span of the rows; under ℓ1 a working set of columns
+                                    if that fails
+more parameters than rows           in the span of the rows; with ℓ1 a working set of columns
 sparse features                     Schur complement (`sparse`)
 ==================================  ================================================================
 
-With a wide band the optimum is a set. The interior point approaches its analytic centre, so the
-answer is a deterministic inner point of the set, not a vertex: compare objectives of two solvers,
-never their coefficients. Columns that depend on others are left out first (`features`). An answer
-is handed on only with a gap of at most 1e-6 of its cost; else a `SolverFailure` says so.
+With a wide band the optimum is a set. The interior point approaches its analytic center, so the
+result is a deterministic inner point of the set and not a vertex. Compare the objectives of two
+solvers, never their coefficients. Columns that depend on others are left out first (`features`). A
+result has a gap of at most 1e-6 of its cost; otherwise a `SolverFailure` is raised.
 
-**ℓ1 with many columns.** A problem is solved on a working set of columns, and the rest prove that
-they stay at zero. With y the multipliers of the rows, a coefficient is zero at the optimum if
-|x_j'y| ≤ lasso_j. So a problem solved on some columns is solved on all of them as soon as no other
-column violates this; the violators join the working set until none is left. If
-|x_j'y| ≤ (1 + δ) lasso_j for every column, then y/(1 + δ) is feasible for the dual of the full
-problem and loses at most the share δ of the dual value: the gap grows by at most δ times the
-objective. A column with ridge may violate the condition; left at zero, it adds
+**ℓ1 with many columns.** A problem is solved on a working set of columns, and the other columns
+prove that their coefficients are zero. With the multipliers y of the rows, a coefficient is zero at
+the optimum if |x_j'y| ≤ lasso_j. A problem solved on some columns is therefore solved on all of
+them once no other column violates this condition. Violators join the working set until there are
+none. If |x_j'y| ≤ (1 + δ) lasso_j for every column, then y/(1 + δ) is feasible for the dual of the
+full problem and loses at most the share δ of the dual value: the gap grows by at most δ times the
+objective. A column with ridge may violate the condition. If its coefficient stays zero, it adds
 (|x_j'y| − lasso_j)₊² / (4 ridge_j) to the gap.
 """
 
@@ -71,18 +71,31 @@ def solve_exact(problem: HingeProblem, *, tolerance: float = 1e-9) -> Solution:
     Parameters
     ----------
     problem : HingeProblem
-    tolerance : float
-        Largest duality gap relative to the objective.
+        Hinges, features and penalties.
+    tolerance : float, default=1e-9
+        Largest duality gap relative to the objective. Larger values stop earlier.
 
     Returns
     -------
     Solution
-        With its certificate.
+        Minimiser and certificate.
 
     Raises
     ------
     SolverFailure
         If no method reaches an acceptable gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import Newsvendor
+    >>> from unmet.solvers.exact.solve import solve_exact
+    >>> from unmet.solvers.problem import HingeProblem
+    >>> sales = np.array([2.0, 3.0, 5.0, 11.0, 7.0])
+    >>> kinks = Newsvendor(3, 1).kinks(sales, sample_weight=np.full(5, 0.2))
+    >>> solution = solve_exact(HingeProblem(np.arange(5.0)[:, None], kinks))
+    >>> solution.coefficients.round(6), round(solution.objective, 6)
+    (array([3.]), 2.4)
     """
     # What overflows on the way is no news: the certificate tells whether it mattered.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
@@ -125,27 +138,30 @@ def solve_blocks(
 ) -> Solution:
     """Minimise the mean cost of all rows of a source, plus penalties, to a relative duality gap.
 
-    Near kinks are solved alone; where guesses from the sample do not tell these from far ones (half
+    Near kinks are solved alone. If guesses from the sample do not separate them from far ones (half
     of all observations lie exactly on a plane, or a band holds everything), and the rows fit, they
-    are read into memory as a whole.
+    are read into memory.
 
     Parameters
     ----------
     source : BlockSource
+        The rows.
     price : callable
-        From rows with weight, and a factor of their weights, to `Kinks`. On a cluster it travels.
+        Function from rows with weight, and a factor of their weights, to `Kinks`. On a cluster it
+        is sent to the workers.
     sample : BlockSample
-        What the sampling read found; at least a few thousand rows.
+        Result of the sampling read; at least a few thousand rows.
     intercept : bool
+        Whether to fit an intercept.
     penalties : tuple of ndarray of shape (n_features,) or None
-        Ridge and lasso.
+        Ridge and lasso penalties; None is 0.
     tolerance : float
         Largest duality gap relative to the objective.
 
     Returns
     -------
     Solution
-        Its ``passes`` are reads of the data, the sampling read included.
+        Its ``passes`` are reads of the data, including the sampling read.
 
     Raises
     ------

@@ -1,13 +1,13 @@
-"""Forward and backward through many networks at once (§CustNN, Prop. DNNRule).
+"""Forward and backward passes through many networks at once (§CustNN, Prop. DNNRule).
 
-Arrays of activations have the shape (network, unit, row): the rows, of which there are most, lie
-next to each other, and one product serves a layer of all networks. The recursion is the paper's,
+Arrays of activations have the shape (network, unit, row): the rows, of which there are most, are
+contiguous, and one product serves a layer of all networks. The recursion is the paper's,
 
     δ of a hidden layer = (θ' δ of the next layer) ∘ σ'(ζ),
     ∂/∂θ = δ a',   ∂/∂b = Σ δ,
 
-with the δ of the output the slope of the cost in the decision: −α below the band, 1 − α above it
-(the text prints +α; slip 3).
+where the δ of the output is the slope of the cost in the decision: −α below the band, 1 − α above
+it (the paper's text prints +α).
 """
 
 from __future__ import annotations
@@ -114,14 +114,14 @@ Layers: TypeAlias = list[tuple[Floats, Floats]]
 class NetworkLayout:
     """Layers of a network: weights of shape (n_out, n_in), then biases, from the input on.
 
-    This is also the order and the shape of ``torch.nn.Linear``, so that parameters can be
-    copied to it as they are.
+    This is also the order and the shape of ``torch.nn.Linear``, so you can copy parameters to it.
 
     Attributes
     ----------
     n_features : int
+        Number of inputs.
     hidden : tuple of int
-        Width of each hidden layer; none gives a linear decision.
+        Width of each hidden layer; () gives a linear decision.
     """
 
     n_features: int
@@ -347,15 +347,29 @@ def _ends(features: Features) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Network:
-    """A trained network: it decides in the user's units.
+    """A trained network, which decides in the user's units without the estimator.
 
     Attributes
     ----------
     layout : NetworkLayout
+        Sizes of the layers.
     activation : str
+        Activation of the hidden layers.
     parameters : ndarray of shape (n_parameters,)
+        Weights and biases of all layers.
     features : FeatureScaling
+        Scaling of the features.
     target : Units
+        Scaling of the decision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unmet import NeuralDecision, Newsvendor
+    >>> model = NeuralDecision(Newsvendor(1, 1), hidden_layer_sizes=(3,), random_state=0)
+    >>> network = model.fit(np.arange(20.0)[:, None], np.arange(20.0)).network_
+    >>> network.decide(np.array([[3.0]])) == model.predict([[3.0]])
+    array([ True])
     """
 
     layout: NetworkLayout
@@ -365,7 +379,13 @@ class Network:
     target: Units
 
     def decide(self, features: Features) -> Array:
-        """Decide for each row."""
+        """Decide for each row.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_rows, n_features), or csr_array
+            Features in their own units.
+        """
         # In float64, so that a decision does not depend on the rows that come with it.
         parameters = self.parameters[np.newaxis].astype(np.float64)
         networks = Networks(self.layout, self.activation)
@@ -376,6 +396,6 @@ class Network:
         return self.target.decisions(decisions)
 
     def layers(self) -> Sequence[tuple[Floats, Floats]]:
-        """Weights (n_out, n_in) and biases (n_out,) of each layer, from the input on."""
+        """Give weights (n_out, n_in) and biases (n_out,) of each layer, from the input on."""
         views = self.layout.views(self.parameters[np.newaxis])
         return [(weights[0], biases[0, :, 0]) for weights, biases in views]
