@@ -174,10 +174,10 @@ def table(found: dict[str, Any]) -> str:
     part = import_module(PARTS[found["part"]])
     last = found["first"] + found["count"] - 1
     lines = [
-        f"Last run: {date.today().isoformat()}, seeds {found['first']:,} to {last:,}; the slowest "
-        f"fit took {found['slowest'][0]:.1f} s with its evaluation.",
+        f"Last run: {date.today().isoformat()}, with the random seeds {found['first']:,} to "
+        f"{last:,}. The slowest case took {found['slowest'][0]:.1f} s, including its evaluation.",
         "",
-        "| outcome | fits | share |",
+        "| outcome | cases | share |",
         "|---|---:|---:|",
     ]
     for outcome in (*part.OUTCOMES, "too slow"):
