@@ -212,8 +212,8 @@ async def measure(port, process, users, changes, pages):
     seen = await asyncio.gather(*(use(port, place, changes) for place in range(users)))
     answers, ends, moved = zip(*seen, strict=True)
     told = [
-        f"{users} users at the same time: orders appeared after {statistics.median(answers):.1f} s "
-        f"(median user) and {max(answers):.1f} s (last user). "
+        f"With {users} users at the same time, orders appeared after "
+        f"{statistics.median(answers):.1f} s (median user) and {max(answers):.1f} s (last user). "
         f"The last page was complete after {max(ends):.1f} s."
     ]
     if changes:
@@ -231,7 +231,7 @@ async def measure(port, process, users, changes, pages):
     held_now.append(held(process))
     if pages:
         told.append(
-            f"{pages} users one after another: orders appeared after "
+            f"With {pages} users one after another, orders appeared after "
             f"{statistics.median(single):.2f} s (median user)."
         )
     when = (
@@ -241,10 +241,13 @@ async def measure(port, process, users, changes, pages):
         f"after {pages} more users",
     )
     told += [
-        f"{what}: "
+        f"{what} "
         + ", ".join(f"{now[place]:,.0f} {each}" for now, each in zip(held_now, when, strict=True))
         + "."
-        for what, place in (("Open files of the server", 0), ("Memory of the server in MB", 1))
+        for what, place in (
+            ("The number of open files was", 0),
+            ("The memory of the server in MB was", 1),
+        )
     ]
     return told
 
