@@ -182,11 +182,13 @@ def wall(case: str) -> str:
 
 def growth(kind: str) -> str:
     """Table of the CPU time and memory of plans against what grows, and by which power."""
-    name = "horizon" if kind == "horizon" else "days" if kind == "days" else "series"
+    name = "days" if kind == "days" else "series"
     memory = "worker" if kind == "dask" else "bytes"
     found = [each for each in results("plans.json") if each["kind"] == kind]
     found.sort(key=lambda each: int(each[name]))
-    lines = [f"| {name} | CPU | power | {'memory of a worker' if kind == 'dask' else 'memory'} |"]
+    size = {"series": "number of series", "days": "days of history"}
+    held = "memory of each worker" if kind == "dask" else "memory"
+    lines = [f"| {size[name]} | CPU time | power | {held} |"]
     lines.append("|---:|---:|---:|---:|")
     for before, each in zip([None, *found], found, strict=False):
         power = "" if before is None else f"{power_of(each, before, name):.2f}"

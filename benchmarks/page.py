@@ -212,14 +212,16 @@ async def measure(port, process, users, changes, pages):
     seen = await asyncio.gather(*(use(port, place, changes) for place in range(users)))
     answers, ends, moved = zip(*seen, strict=True)
     told = [
-        f"{users} users at once: answer after {statistics.median(answers):.1f} s (median), "
-        f"{max(answers):.1f} s (last); done after {max(ends):.1f} s (last)"
+        f"With {users} users at the same time, orders appeared after "
+        f"{statistics.median(answers):.1f} s (median user) and {max(answers):.1f} s (last user). "
+        f"The last page was complete after {max(ends):.1f} s."
     ]
     if changes:
         every = sorted(each for one in moved for each in one)
         told.append(
-            f"{changes} other service levels each, all at once: {statistics.median(every):.1f} s "
-            f"(median of {len(every)} changes), {every[-1]:.1f} s (slowest)"
+            f"Each user then changed the service level {changes} times, all at the same time. The "
+            f"page was complete after {statistics.median(every):.1f} s (median of {len(every)} "
+            f"changes) and {every[-1]:.1f} s (slowest change)."
         )
     held_now.append(held(process))
     await asyncio.sleep(CLOSED + 3)  # what a closed page held is let go without another page
@@ -228,17 +230,24 @@ async def measure(port, process, users, changes, pages):
     await asyncio.sleep(CLOSED + 3)
     held_now.append(held(process))
     if pages:
-        told.append(f"{pages} pages one after another: {statistics.median(single):.2f} s (median)")
+        told.append(
+            f"With {pages} users one after another, orders appeared after "
+            f"{statistics.median(single):.2f} s (median user)."
+        )
     when = (
         "at the start",
         f"with {users} users",
         "when they had closed",
-        f"after {pages} more pages",
+        f"after {pages} more users",
     )
     told += [
-        f"{what}: "
+        f"{what} "
         + ", ".join(f"{now[place]:,.0f} {each}" for now, each in zip(held_now, when, strict=True))
-        for what, place in (("open files", 0), ("MB of memory", 1))
+        + "."
+        for what, place in (
+            ("The number of open files was", 0),
+            ("The memory of the server in MB was", 1),
+        )
     ]
     return told
 

@@ -827,15 +827,15 @@ def claims_of(results: Results, reading: Reading, claims: Sequence[Claim]) -> tu
 
 
 def count(claims: Sequence[Claim], kind: Kind) -> str:
-    """Say how many claims of the paper hold, as in "12 reproduced, 3 in part, 2 not"."""
+    """Say how many claims of the paper hold, and how many in part or not."""
     verdicts = [each.verdict for each in claims if (each.papers, each.kind) == (True, kind)]
     numbers = [verdicts.count(each) for each in ("reproduced", "reproduced in part")]
     checked = len(verdicts) - verdicts.count("not checked")
     if not checked:
         return "none could be checked"
     return (
-        f"of {checked} that were checked {numbers[0]} are reproduced, {numbers[1]} in part, "
-        f"{checked - sum(numbers)} not"
+        f"{numbers[0]} of {checked} checked claims are reproduced, {numbers[1]} only in part, "
+        f"and {checked - sum(numbers)} not at all"
     )
 
 

@@ -240,8 +240,8 @@ def _headlines(results: Results, claims: Sequence[Claim]) -> list[str]:
         shares = [known(results.shares_closed(name)) for name in (own, f"{family} latent")]
         if all(shares):
             words.append(
-                f"Of the gap between IEO and the true optimum {own} closes "
-                f"{span(shares[0], '.0%')}, {family} latent {span(shares[1], '.0%')}."
+                f"{own} closes {span(shares[0], '.0%')} of the gap between the costs of IEO and of "
+                f"the true optimum, and {family} latent closes {span(shares[1], '.0%')}."
             )
     return words
 

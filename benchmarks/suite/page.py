@@ -160,7 +160,7 @@ def leaderboard(
             lines.append((np.mean(values), _row([*cells, *shown, f"{np.mean(seconds):.2f}"])))
     lines.sort(key=lambda line: line[0] if ratio else -line[0])
     return [
-        *_head(["method", "mean", "worst", *scenarios * wide, "CPU s a unit"]),
+        *_head(["method", "mean", "worst", *scenarios * wide, "CPU seconds"]),
         *(line for _, line in lines),
     ]
 
@@ -209,7 +209,8 @@ def losses(results: Results) -> list[str]:
     lines.sort(key=lambda line: -line[0])
     if not lines:
         return ["Nowhere, among the methods and scenarios that were measured."]
-    return [*_head(["where", "best", "best of ours", "points"]), *(line for _, line in lines)]
+    head = ["scenario, fact", "best method", "best method of `unmet`", "points between them"]
+    return [*_head(head), *(line for _, line in lines)]
 
 
 def write(results: dict[str, Any], path: Path) -> None:

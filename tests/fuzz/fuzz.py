@@ -174,17 +174,18 @@ def table(found: dict[str, Any]) -> str:
     part = import_module(PARTS[found["part"]])
     last = found["first"] + found["count"] - 1
     lines = [
-        f"Last run: {date.today().isoformat()}, seeds {found['first']:,} to {last:,}; the slowest "
-        f"fit took {found['slowest'][0]:.1f} s with its evaluation.",
+        f"Last run: {date.today().isoformat()}, with the random seeds {found['first']:,} to "
+        f"{last:,}. The slowest case took {found['slowest'][0]:.1f} s, including its evaluation.",
         "",
-        "| outcome | fits | share |",
+        "| outcome | cases | share |",
         "|---|---:|---:|",
     ]
-    for outcome in (*part.OUTCOMES, "too slow"):
-        fits = found["outcomes"].get(outcome, 0)
-        failure = outcome in part.FAILURES or outcome == "too slow"
-        name = f"{outcome} (a failure)" if failure else outcome
-        lines.append(f"| {name} | {fits:,} | {fits / found['count']:.2%} |")
+    allowed = [each for each in part.OUTCOMES if each not in part.FAILURES]
+    failures = (*part.FAILURES, "too slow")
+    rows = {each: [each] for each in allowed} | {f"failures: {', '.join(failures)}": failures}
+    for name, outcomes in rows.items():
+        cases = sum(found["outcomes"].get(each, 0) for each in outcomes)
+        lines.append(f"| {name} | {cases:,} | {cases / found['count']:.2%} |")
     return "\n".join(lines)
 
 
