@@ -1,8 +1,8 @@
-"""Files that are whole or absent, runs that go on where they were stopped, packed files.
+"""Write files completely or not at all, resume stopped runs, and check packed files.
 
-Whatever `unmet` writes is filled in beside its place, flushed to the disk and renamed: a full disk,
-a power cut or a second writer at the same moment leave the old file or the new one, never half of
-one.
+`unmet` writes each file under a temporary name next to its place, flushes it to the disk and
+renames it. A full disk, a power cut or a second writer therefore leave the old file or the new one,
+never a part of one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def prepare_folder(folder: Path, name: str = "output") -> None:
 
 
 def check_ordinary(path: Path, name: str = "output") -> None:
-    """Refuse to write over a device, a pipe or a folder: to rename onto it would replace it."""
+    """Refuse to write over a device, a pipe or a folder, which renaming would replace."""
     try:
         kind = path.stat().st_mode
     except OSError:  # there is nothing yet
@@ -92,15 +92,15 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
 
 @contextmanager
 def alone_in(folder: Path, wait: bool = True) -> Iterator[None]:
-    """Keep others out of such a block for the folder; wait until they are out of theirs.
+    """Let only one process at a time run the block for a folder; others wait.
 
-    For files that are read, changed and written. The system ends a block whose process dies. Where
-    it has no locks, nobody is kept out.
+    Use it for files that are read, changed and written. The system ends the block of a process that
+    dies. Systems without locks keep nobody out.
 
     Raises
     ------
     BlockingIOError
-        If somebody else is inside, and one does not want to wait.
+        If another process is inside and `wait` is False.
     """
     handle = os.open(folder, os.O_RDONLY) if _flock is not None else None
     try:
@@ -154,24 +154,25 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Cell]]) -> Path:
 def open_run(
     folder: Path, about: Mapping[str, Any], *, parameter: str, resume_by: str | None = None
 ) -> Iterator[None]:
-    """Begin in an empty folder, or go on in that of the same run; keep all others out meanwhile.
+    """Start a run in an empty folder, or resume the same run, and lock the folder meanwhile.
 
     Parameters
     ----------
     folder : Path
-        Made when missing.
+        Folder of the run; created if necessary.
     about : mapping
-        What makes two runs the same, by name, in plain JSON.
+        Settings that identify the run, by name, in plain JSON.
     parameter : str
-        What the caller calls the folder, for errors.
+        The caller's name of the folder, for errors.
     resume_by : str, optional
-        Refuse to go on, and say that this word would.
+        Name of the option that resumes a run. If given, a folder with a run is refused with a
+        message that names it.
 
     Raises
     ------
     InvalidInput
-        If the folder cannot be written to, is in use, holds other things or a run about something
-        else; nothing in it has been changed then.
+        If the folder cannot be written to, is in use, or holds other files or a run with other
+        settings. Nothing in it has been changed then.
     """
     prepare_folder(folder, parameter)
     path = folder / "run.json"
@@ -215,7 +216,7 @@ def open_run(
 
 
 def append_row(path: Path, row: Mapping[str, Any]) -> None:
-    """Add one whole line, and see it to the disk."""
+    """Append one complete line and flush it to the disk."""
     with path.open("ab") as stream:
         stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
         stream.flush()
@@ -223,7 +224,7 @@ def append_row(path: Path, row: Mapping[str, Any]) -> None:
 
 
 def read_rows(path: Path, is_row: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-    """Read all rows; a last line that was not written to its end is cut off."""
+    """Read all rows; drop a last line that was not written completely."""
     if not path.exists():
         return []
     content = path.read_bytes()
@@ -256,7 +257,7 @@ def write_arrays(path: Path, **arrays: Any) -> None:
 
 
 def read_arrays(path: Path, advice: str) -> dict[str, Any]:
-    """Read arrays by name, or say what to do with a file that is damaged."""
+    """Read arrays by name, or raise an error with advice about a damaged file."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             return dict(arrays)

@@ -1,7 +1,7 @@
-"""Names of a package that are imported when they are first used.
+"""Import names of a package when they are first used.
 
-A plain import should cost no more than what it needs: ``from unmet import LinearDecision`` loads
-neither trees nor networks nor the latent model.
+A plain import should load only what it needs: ``from unmet import LinearDecision`` loads neither
+trees nor networks nor the latent model.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 def names_of(
     package: str, where: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Give the ``__getattr__``, the ``__dir__`` and the ``__all__`` of a package.
+    """Make the ``__getattr__``, the ``__dir__`` and the ``__all__`` of a package.
 
     Parameters
     ----------
     package : str
-        Its name.
+        Name of the package.
     where : mapping of str to str
-        Names, separated by blanks, by the module that has them.
+        From a module to its public names, separated by blanks.
     """
     module_of = {name: module for module, names in where.items() for name in names.split()}
 

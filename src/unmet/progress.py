@@ -18,7 +18,7 @@ from rich.progress import (
 
 
 class Step(Protocol):
-    """Tell how far the work is: ``done`` of ``total``, and what comes next."""
+    """Callback that reports progress: ``done`` of ``total``, and the next step."""
 
     def __call__(self, done: int, total: int, doing: str) -> None:
         """Show it."""

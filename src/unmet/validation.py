@@ -1,22 +1,23 @@
-"""What a parameter may be, said once: constraints that read a value or refuse it in one sentence.
+"""Constraints on parameters: each reads a value, or refuses it in one sentence.
 
-A constraint is called with the name of a parameter and its value, and returns the value as our own
-code wants it (an `int`, a `float`, a seed). What it does not allow is an `InvalidInput` that names
-the parameter, what is allowed, and what arrived::
+Call a constraint with the name of a parameter and its value. It returns the value in the type that
+our code needs (an `int`, a `float`, a seed). A value that is not allowed raises an `InvalidInput`
+that names the parameter, the allowed values and the given value::
 
     >>> Number(above=0, below=1)("tol", 3)
     Traceback (most recent call last):
     ...
     unmet.errors.InvalidInput: tol must be a number above 0 and below 1, got 3.
 
-Estimators list theirs in a table and read all parameters at once, when `fit` needs them::
+Estimators list their constraints in a table and read all parameters at once, when `fit` needs
+them::
 
     >>> from types import SimpleNamespace
     >>> constraints = {"max_iter": Maybe(WholeNumber(1)), "solver": OneOf("lp", "highs")}
     >>> read_parameters(constraints, SimpleNamespace(max_iter=None, solver="lp"))
     {'max_iter': None, 'solver': 'lp'}
 
-Numbers that may differ by row are read by `unmet.arrays`, tables and columns by `unmet.rows`.
+`unmet.arrays` reads numbers that may differ by row, and `unmet.rows` reads tables and columns.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class _NotAllowed(Exception):  # noqa: N818
 
 
 class Constraint:
-    """What is allowed: its words are ``str(constraint)``."""
+    """Allowed values of a parameter; ``str(constraint)`` describes them."""
 
     def __call__(self, name: str, value: Any) -> Any:
         """Read the value of the parameter `name`, or refuse it in a sentence."""
@@ -160,7 +161,7 @@ class Number(Constraint):
 
 
 class OneOf(Constraint):
-    """One of some words; None may be among them."""
+    """One of several words; None may be among them."""
 
     def __init__(self, *words: str | None) -> None:
         self.words = words
@@ -189,7 +190,7 @@ class TrueOrFalse(Constraint):
 
 
 class Instance(Constraint):
-    """An object of some class or classes; `described` says so with its article."""
+    """An object of some class or classes; `described` names it with its article."""
 
     def __init__(self, kinds: type | tuple[type, ...], described: str) -> None:
         self.kinds, self.described = kinds, described
@@ -204,7 +205,7 @@ class Instance(Constraint):
 
 
 class Maybe(Constraint):
-    """What another constraint allows, or None."""
+    """Values that another constraint allows, or None."""
 
     def __init__(self, inner: Constraint) -> None:
         self.inner = inner
@@ -217,7 +218,7 @@ class Maybe(Constraint):
 
 
 class Seed(Constraint):
-    """What fixes everything random about a fit; read as one whole number."""
+    """Seed of everything random in a fit, read as a whole number."""
 
     def __str__(self) -> str:
         return "a whole number of at least 0, a RandomState or None"
@@ -237,7 +238,7 @@ class Seed(Constraint):
 
 
 class Jobs(Constraint):
-    """How many processes or threads, as joblib counts them: −1 is all; None is left to it."""
+    """Number of processes or threads, as joblib counts them: −1 is all, None its default."""
 
     def __str__(self) -> str:
         return "a whole number other than 0, or None"
@@ -281,7 +282,7 @@ def one_thread(kind: str) -> AbstractContextManager[Any]:
 
 
 def refusal(name: str, allowed: object, value: Any) -> InvalidInput:
-    """Sentence of an error: which parameter, what is allowed, what arrived."""
+    """Make the sentence of an error: the parameter, the allowed values, the given value."""
     return InvalidInput(f"{name} must be {allowed}, got {value!r}.")
 
 

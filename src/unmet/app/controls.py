@@ -1,4 +1,4 @@
-"""What the user brings, chooses and moves: files and columns at the side, then costs and lots."""
+"""Controls of the page: files and columns in the sidebar, then costs and lots."""
 
 from __future__ import annotations
 

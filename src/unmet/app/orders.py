@@ -1,7 +1,7 @@
-"""Orders as the page shows them: for the coming days, or to refill shelves where stock lasts.
+"""Orders on the page: for the coming days, or to replenish stock that is kept.
 
-For a planner; statistics are a click away. Key figures, charts and sentences are those of the
-report.
+The page is for a planner; statistics are one click away. It shows the key figures, charts and
+sentences of the report.
 """
 
 from __future__ import annotations

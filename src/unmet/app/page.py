@@ -1,6 +1,6 @@
 """The what-if page; streamlit runs this file.
 
-What it shows is text that nothing in a file can turn into markup.
+The page shows text from files in a way that cannot become markup.
 """
 
 from __future__ import annotations

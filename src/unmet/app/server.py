@@ -1,7 +1,7 @@
 """The server of the page; `streamlit run` finds `app` here.
 
-It answers to names of this computer and to those that were configured, and lets go of what a page
-held open thirty seconds after it was closed.
+It answers only to names of this computer and to configured names. It releases the resources of a
+page thirty seconds after the page was closed.
 """
 
 from __future__ import annotations
@@ -36,13 +36,7 @@ def is_known(host: str) -> bool:
 
 
 class Gate:
-    """Refuse requests to other hosts and of other origins: a name may come to mean this computer.
-
-    Parameters
-    ----------
-    app : ASGI application
-        Answers the other requests.
-    """
+    """Refuse requests to other hosts and from other origins: any name may mean this computer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""A diagnosis in charts: quantiles that censoring bends, and what another rate would change."""
+"""Charts of a diagnosis: quantiles that censoring bends, and decisions for other sell-out rates."""
 
 from __future__ import annotations
 
@@ -90,17 +90,18 @@ def possible_rates(diagnosis: Diagnosis) -> Sensitivity | None:
 def rate_charts(
     diagnosis: Diagnosis, labels: Labels | None = None, assumed: float | None = None
 ) -> tuple[Chart, Chart, Chart]:
-    """Draw decision, likelihood and cost against the rate that one assumes.
+    """Draw decision, likelihood and cost against the assumed rate.
 
-    The curves take a fit per rate when they are first asked for.
+    The curves take a fit per rate on first access.
 
     Parameters
     ----------
     diagnosis : Diagnosis
-        With `sensitivity`.
+        Diagnosis with `sensitivity`.
     labels : Labels, optional
+        Words of the problem. None takes neutral ones.
     assumed : float, optional
-        Rate that is marked beside the one that was found.
+        Rate to mark next to the estimated one.
     """
     found, labels = possible_rates(diagnosis), labels or Labels()
     if found is None:
@@ -176,19 +177,21 @@ def plausibility(found: Sensitivity) -> tuple[list[float], list[float]]:
 
 
 def draw(diagnosis: Diagnosis) -> Chart:
-    """Draw what the data say about censoring.
+    """Draw a diagnosis of censoring.
 
-    Above observed against latent quantiles, straight until censoring bends them; below decision
-    and cost against an assumed sell-out rate, which takes a fit per rate when it is first asked
-    for.
+    The upper chart shows observed against latent quantiles, which are straight until censoring
+    bends them. The lower one shows decision and cost against an assumed sell-out rate, which takes
+    a fit per rate on first access.
 
     Parameters
     ----------
     diagnosis : Diagnosis
+        The diagnosis.
 
     Returns
     -------
     Chart
+        The chart.
     """
     if diagnosis.quantiles is None and diagnosis.profile is None:
         raise Unsupported(

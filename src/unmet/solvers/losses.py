@@ -1,30 +1,30 @@
-"""What decisions cost and how steeply: one family for networks, trees and descent.
+"""Value and slope of costs, in one family for networks, trees and descent.
 
-A `Loss` prices several sets of decisions for the same rows at once, one set for each network (or
-for each candidate of a linear decision), in scaled units (`Units`). It knows its value and its
+A `Loss` evaluates several sets of decisions for the same rows at once, one set for each network (or
+for each candidate of a linear decision), in scaled units (`Units`). It gives its value and its
 slope, and the value and slope of the same loss smoothed:
 
 =================  ===============================================================
 `HingeLoss`        two slopes and a band, or several tiers of them, in closed form
-`SquaredLoss`      squared distance to a band, smooth as it is
+`SquaredLoss`      squared distance to a band, already smooth
 `ValueLoss`        any other cost by its values, and costs with a jump
 =================  ===============================================================
 
-**Smoothing.** Piecewise-linear costs have kinks, where a quasi-Newton method goes astray. So the
-cost is smoothed by a box of width w: it becomes the mean of the cost over [y − w/2, y + w/2]. A
-hinge (z)⁺ becomes ::
+**Smoothing.** Piecewise-linear costs have kinks, which mislead a quasi-Newton method. The cost is
+therefore smoothed by a window of width w: it becomes the mean of the cost over [y − w/2, y + w/2].
+A hinge (z)⁺ becomes ::
 
     h(z) = w q (t − q/2)   with   t = z/w + ½,   q = clip(t, 0, 1) = h'(z),
 
-a parabola within w/2 of the kink and the hinge itself elsewhere. A cost of which nothing is known
-but its values is smoothed in the same way: the derivative of its box mean is exactly the central
+a parabola within w/2 of the kink and the hinge itself elsewhere. A cost that is known only by its
+values is smoothed in the same way: the derivative of its window mean is exactly the central
 difference (c(y + w/2) − c(y − w/2)) / w, which sees kinks and even jumps, and needs no derivative.
-The mean itself is taken at a few points, but for a `JumpCost`, which knows it: points see a jump as
-a staircase, on which a line search goes astray.
+The mean itself is taken at a few points. A `JumpCost` gives its exact mean, because a few points
+would turn a jump into a staircase, which misleads a line search.
 
-**Tiers.** The k-th kinks above and below the truth are the ends of a band that holds all those
-before it; the slopes that a tier adds are paid outside that band. So a tiered cost is a sum of
-newsvendors in nested bands, and everything that is known of one of them holds for the sum.
+**Tiers.** The k-th kinks above and below the truth are the ends of a band that contains all earlier
+ones, and the additional slopes of a tier are paid outside that band. A tiered cost is therefore a
+sum of newsvendors in nested bands, and everything that holds for one of them holds for the sum.
 """
 
 from __future__ import annotations

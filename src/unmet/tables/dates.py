@@ -1,7 +1,7 @@
-"""Dates: recognised whatever they look like, and the periods that they are days of.
+"""Recognise dates in many forms, and the periods that they belong to.
 
-A column of dates has one form in all rows, which tells day from month. A table has one period: a
-row for each day, business day, week, month, quarter or year of a series.
+A column of dates has one form in all rows, which shows whether the day or the month comes first. A
+table has one period: a row for each day, business day, week, month, quarter or year of a series.
 """
 
 from __future__ import annotations

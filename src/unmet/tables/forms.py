@@ -1,8 +1,8 @@
-"""The forms in which people export sales, brought into one: a row for each series and period.
+"""Convert exported sales of any form to one row for each series and period.
 
-The one reader of tables of sales, for the command line, the page and `OrderPlan.fit`. A wide table
-becomes long, lines of orders and receipts are added up, totals are left out. What was done is said
-in notes, with counts.
+This is the only reader of tables of sales, for the command line, the page and `OrderPlan.fit`. It
+turns wide tables into long ones, adds up lines of orders and receipts, and leaves out totals. Notes
+describe the changes, with counts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A table of sales as a panel: a matrix of series × days, with what is known of each day.
 
-Days without a row are unknown, not zero, unless the table itself says that zeros were left out.
-What is known beforehand reaches as far as the table of coming days does.
+Days without a row are unknown, not zero, unless the table shows that zeros were left out. Values
+known in advance reach as far as the table of coming days.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The latent model: likelihoods of what was observed, and what they say about the truth."""
+"""The latent model: likelihoods of the observations, and what they show about the truth."""

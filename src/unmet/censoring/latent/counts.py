@@ -203,17 +203,18 @@ def count_quantile(level: Numbers, location: Array, shape: Numbers) -> Array:
 
 
 def count_share(location: Array, shape: Numbers, orders: tuple[float, float, float]) -> float:
-    """Mean over the rows of the probability that the truth exceeds the order.
+    """Average over rows the probability that the truth exceeds the order.
 
-    It is (1 − π) Σ_q P(Q = q) P(D > q), with an integral over the orders where they are large.
+    It is (1 − π) Σ_q P(Q = q) P(D > q), with an integral over the orders if they are large.
 
     Parameters
     ----------
     location : ndarray of shape (n_rows,)
-        Logarithm of the truth's mean; of many rows those at 64 quantiles count.
+        Logarithm of the truth's mean; of many rows only those at 64 quantiles count.
     shape : float or ndarray of shape (n_rows,)
         κ, clipped to [−5, 12].
     orders : tuple of level, spread and π
+        Orders, in units of the logarithm of the count.
 
     Examples
     --------

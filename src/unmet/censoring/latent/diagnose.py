@@ -1,4 +1,4 @@
-"""The diagnosis of a latent model: what was found, how surely, and what it is worth."""
+"""The diagnosis of a latent model: its findings, their certainty, and their value."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _REMEDY = (
 def diagnose(
     model: FittedModel, cost: Cost, when: WhenUnidentified = "least_censoring"
 ) -> Diagnosis:
-    """Say what was found, for a cost with one number for all rows, or one for each of them."""
+    """Make the diagnosis for a cost with one number for all rows, or one per row."""
     rows, chosen = replace(model.rows, cost=cost.take(model.index)), model.chosen
     features, cost = rows.features, rows.cost
     truth, seen = both = model.decisions(chosen, features, cost)

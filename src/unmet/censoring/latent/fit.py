@@ -1,4 +1,4 @@
-"""From rows to a censoring model, with everything that is known of them."""
+"""Fit a censoring model to rows, with everything that is known of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from unmet.validation import WholeNumber
 
 @contextmanager
 def arithmetic() -> Iterator[None]:
-    """Keep NumPy quiet, since what comes out is checked; turn its failures into one of ours."""
+    """Silence NumPy's warnings (results are checked), and turn its failures into our errors."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -73,16 +73,17 @@ def fit_censoring(
     Parameters
     ----------
     rows : Rows
-        Flags, stock or limits are used where they are there; times and series are searched for an
+        Rows; flags, stock or limits are used if given, and times and series are searched for an
         order rule. The diagnosis is for their cost.
     sellout_rate, order_rule, families, orders, location, when_unidentified, max_rows, random_state
-        As of `LatentBand`.
+        As for `LatentBand`.
     estimator : estimator, optional
-        The model that will be trained: ``location="auto"`` looks for bends if it can bend.
+        The model that will be trained: ``location="auto"`` tries trees if it can bend.
 
     Returns
     -------
     CensoringModel
+        The fitted model.
     """
     rate, policies = read_rate(sellout_rate), read_policies(orders)
     seed = _seed(random_state)

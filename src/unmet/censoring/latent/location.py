@@ -1,8 +1,8 @@
-"""What the location of the truth is linear in: the features, or trees where demand bends.
+"""Inputs of the location of the truth: the features, or trees where demand bends.
 
-A plane with boosted trees on what it leaves, as many as rows held out ask for (`grow`); what these
-say of the training rows and of any others (`Location`); and the columns of location and scale that
-the likelihood sees (`LocationBasis`).
+`grow` fits a linear model, and boosted trees on its residuals, as many as held-out rows support.
+`Location` gives their predictions for training rows and for any others. `LocationBasis` makes the
+columns of location and scale that the likelihood uses.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def edges_of(features: Array) -> list[Array]:
 
 
 class Grown:
-    """A plane, or a constant, and boosted trees on what it leaves of a target."""
+    """A linear model, or a constant, and boosted trees on its residuals."""
 
     def __init__(
         self,
@@ -113,11 +113,11 @@ def grow(
     most: int = _MAX_TREES,
     plane: bool = True,
 ) -> tuple[Grown, Array, Array]:
-    """Fit a plane and trees to a target; give predictions of rows held out, with and without trees.
+    """Fit a linear model and trees to a target; give held-out predictions with and without trees.
 
-    Boosted trees alone need many steps for a slope, and a plane misses every bend; trees on what
-    the plane leaves need few for either. Their number is where the mean squared error of rows held
-    out is least.
+    Boosted trees alone need many steps for a slope, and a linear model misses every bend. Trees on
+    the residuals need few steps for either. Their number minimises the mean squared error of
+    held-out rows.
     """
     stages, limit = np.full((1 + most // _TREES_PER_LOOK, target.size), np.nan), most
     edges = edges_of(features)
@@ -139,22 +139,22 @@ def grow(
 
 
 class Location:
-    """Columns that stand for the features.
+    """Columns that replace the features.
 
     Attributes
     ----------
     levels : list of fitted regressors
-        The first follows the observations, a second one the truth, where it is known which rows are
-        censored.
+        The first follows the observations; a second one follows the truth, if it is known which
+        rows are censored.
     spread : fitted regressor or None
-        Follows how far observations lie from the first; its logarithm is the last column.
+        Follows the distance of observations from the first; its logarithm is the last column.
     least : float
         Smallest sensible spread.
     held_out : ndarray of shape (n_rows, n_columns)
-        Columns of the training rows, from fits without them: a fit has seen part of the noise of
-        the rows it learned from, and would leave residuals too small and of another shape.
+        Columns of the training rows, from fits without them. A fit has seen part of the noise of
+        its training rows, and would leave residuals too small and of another shape.
     gain : float
-        Share of a plane's squared error, on rows held out, that the trees take away.
+        Share of the linear model's squared error, on held-out rows, that the trees remove.
     """
 
     def __init__(self, levels: list[Any], columns: list[Array], gain: float = 0.0) -> None:
@@ -179,9 +179,9 @@ class Location:
 
 
 def looks_for_bends(setting: Any, estimator: Any) -> bool:
-    """Whether trees may stand for the features: where asked for, or where the model can bend.
+    """Whether trees may replace the features: if asked for, or if the model can bend.
 
-    Linear models have an intercept to fit, others have not.
+    Only linear models have an intercept to fit.
     """
     if not isinstance(setting, str):
         return False
@@ -199,20 +199,24 @@ def find_location(
     *,
     logs: bool = False,
 ) -> Location | None:
-    """Decide what stands for the features, and say so; None where they do so themselves.
+    """Choose the replacement of the features and note it; None if features are used as they are.
 
     Parameters
     ----------
     sample : Rows
+        Training rows.
     setting : "auto", "trees", regressor or None
+        Parameter `location` of `LatentBand`.
     estimator : estimator or None
         The model that will be trained.
     seed : int
+        Seed of the folds.
     notes : list of str
+        Findings, to which the function appends.
     censored : ndarray of shape (n_rows,), optional
-        1 where a row is censored, 0 where not, NaN where nobody knows.
+        1 if a row is censored, 0 if not, NaN if unknown.
     logs : bool, default=False
-        Whether every family is one of logarithms, as those of lifetimes are.
+        Whether every family uses logarithms, as those of lifetimes do.
     """
     if setting is not None and not (isinstance(setting, str) and setting in ("auto", "trees")):
         notes.append("Predictions of the regressor given as location stand for the features.")

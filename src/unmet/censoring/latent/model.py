@@ -1,8 +1,8 @@
-"""The fitted latent model: what the truth of any rows may have been, and ε.
+"""The fitted latent model: the distribution of the truth of any rows, and ε.
 
-`FittedModel` is what `fit_censoring` gives and `LatentBand` keeps. A `RowDistribution` is what one
-candidate model says of some rows; `FittedModel.shifts` is the best decision for the truth less that
-for what is seen.
+`fit_censoring` returns a `FittedModel`, and `LatentBand` keeps it. A `RowDistribution` is the
+distribution of some rows under one candidate model. `FittedModel.shifts` is the best decision for
+the truth minus the best decision for the observation.
 """
 
 from __future__ import annotations
@@ -346,11 +346,13 @@ class RowDistribution:
     Parameters
     ----------
     model : FittedModel
+        The fitted model.
     fitted : FittedCandidate
+        The candidate.
     basis : ndarray of shape (n_rows, n_basis)
         Location features of the rows.
     order : ndarray of shape (n_rows,) or None
-        Where they are known to lie on a plane.
+        Orders, if they are known to lie on a plane.
     """
 
     def __init__(

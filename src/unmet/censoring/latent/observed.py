@@ -1,7 +1,7 @@
-"""What can be read off the observations themselves, and what a user may ask of them.
+"""Properties of the observations themselves, and the options of the user.
 
-Units, lattice, floor and known rows, in the space of each family (`Observed`); which rows a latent
-model can learn from; rates, families and order policies as users write them.
+`Observed` holds units, lattice, floor and known rows, in the space of each family. Other functions
+select the rows that a latent model can learn from, and read rates, families and order policies.
 """
 
 from __future__ import annotations

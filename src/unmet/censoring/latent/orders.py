@@ -1,8 +1,8 @@
-"""Orders that leave a point mass: the plane it lies on.
+"""Find orders that leave a point mass: the plane on which it lies.
 
-Observations never exceed the order. If orders are linear in the features, the rows that sold out
-lie exactly on a plane, and every quantile of the observations at a level between the chance of not
-selling out and one *is* that plane. So a few exact linear fits find it (`find_order_plane`), and
+Observations never exceed the order. If orders are linear in the features, rows that sold out lie
+exactly on a plane. Every quantile of the observations at a level between the chance of not selling
+out and one *is* that plane. A few exact linear fits therefore find it (`find_order_plane`), and
 with it the flags.
 """
 

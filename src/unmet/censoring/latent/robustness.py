@@ -1,12 +1,11 @@
-"""What a verdict must survive where nothing is known of any row.
+"""Robustness checks of a verdict if nothing is known of any row.
 
-S = min(D, Q) of two unknown distributions can be any distribution at all: a demand with exactly
-that distribution, of which nothing is hidden, fits as well. So what a shape seems to show is
-believed only if it is sharper than any smooth distribution (`any_smooth_distribution`), unless the
-user has said what distribution demand follows. What is left must be found again in both halves of
-time, and with a level for each series (`robustness_checks`).
-That nothing is hidden is never proved by a shape: orders that scatter leave no mark that a smooth
-distribution could not have.
+S = min(D, Q) of two unknown distributions can have any distribution: an uncensored demand with
+exactly that distribution fits as well. Censoring that a shape suggests is therefore believed only
+if the shape is sharper than any smooth distribution (`any_smooth_distribution`), unless the user
+named the distribution of demand. The censoring must then appear again in both halves of time, and
+with a level for each series (`robustness_checks`). A shape never proves that nothing is hidden:
+scattered orders leave no trace that a smooth distribution could not have.
 """
 
 from __future__ import annotations
@@ -32,14 +31,13 @@ from unmet.rows import Rows
 def any_smooth_distribution(
     data: Observed, fitted: FittedCandidate, harmless: FittedCandidate, folds: NDArray[np.intp]
 ) -> Array:
-    """How much likelier each row is under a candidate model than under any smooth distribution.
+    """Compare the likelihood of each row under a candidate with that under any smooth distribution.
 
-    Nothing is hidden in the smooth distribution, and its location and scale are those of the
-    candidate model's truth, or of the best candidate model without censoring. Its shape is a
-    distribution f of theirs, bent by a smoothed histogram ĝ of other folds: with normal scores z of
-    the rows under f, a row has the density f(s) · ĝ(z) / φ(z) (Hjort and Glad, 1995). So rounding,
-    counts and a floor are treated alike. The best of several widths and of both distributions is
-    taken.
+    Nothing is hidden in the smooth distribution. Its location and scale are those of the
+    candidate's truth, or of the best candidate without censoring. Its shape is the distribution f
+    of one of them, bent by a smoothed histogram ĝ of other folds: with normal scores z of the rows
+    under f, a row has the density f(s) · ĝ(z) / φ(z) (Hjort and Glad, 1995). Rounding, counts and a
+    floor are thus treated alike. The best of several widths and of both distributions is taken.
 
     Returns
     -------
@@ -142,11 +140,10 @@ def _smoothed(low: Array, high: Array, folds: NDArray[np.intp], width: float) ->
 
 
 def sharper(difference: Array, weight: Array) -> bool:
-    """Whether a candidate model surely beats every smooth distribution.
+    """Whether a candidate model clearly beats every smooth distribution.
 
-    By 0.02 units of log-likelihood per row at least: smoothing itself costs up to .007 with 3,000
-    rows, whatever the distribution; orders with a point mass on whole numbers gain .04 and more,
-    orders that scatter by a tenth of the deviation of demand about .01.
+    It must win by at least 0.02 units of log-likelihood per row, because smoothing itself costs
+    some. Orders with a point mass on whole numbers win by more, and scattered orders by less.
     """
     ahead, error = behind(difference, np.zeros(difference.size), weight)
     return ahead > max(PROOF * error, 0.02)

@@ -1,8 +1,8 @@
-"""Which candidate model: fit each, compare on held-out rows, let ties go to the least censoring.
+"""Choose a candidate model: fit each, compare on held-out rows, let ties go to the least censoring.
 
-`explain` goes from a look at all candidates, on a part of the rows where there are many, to
-held-out scores of the few that may be right. `choose` decides between those; what its choice must
-survive is asked in `robustness`.
+`explain` first fits all candidates, on a part of the rows if there are many. It then computes
+held-out scores of the few that may be right. `choose` decides between those; `robustness` checks
+the choice.
 """
 
 from __future__ import annotations
@@ -194,10 +194,10 @@ def behind(best: Array, other: Array, weight: Array) -> tuple[float, float]:
 def explain(
     data: Observed, families: Sequence[Family], policies: Sequence[Policy], folds: NDArray[np.intp]
 ) -> list[FittedCandidate]:
-    """Fit what may explain the observations and rank it by held-out likelihood, best first.
+    """Fit the candidates and rank them by held-out likelihood, best first.
 
-    What a part of the rows rules out is not fitted to all of them; with 20 rows for each of 139
-    columns heavy tails no longer showed, so the part has 30.
+    Candidates that a part of the rows rules out are not fitted to all of them. The part has 30 rows
+    per column, because with fewer rows heavy tails do not show.
     """
     part = data.few(max(1000, 30 * data.basis.shape[1])) if data.rate is None else None
     candidates = _candidates(part or data, families, policies, _scale_pattern(data, families))
@@ -325,25 +325,25 @@ def choose(
     imposed: bool,
     limits: bool = False,
 ) -> FittedCandidate:
-    """Of all candidates that tie with the best, the one with least censoring.
+    """Choose the candidate with the least censoring among all that tie with the best.
 
-    Where the share censored is known or imposed, a tie is one within a standard error, and the one
-    that hides the least amount is taken (where rows are known, the best of those that hide next to
-    the least). Otherwise the share is at stake, wrong ones cost much, and the best of many looks
-    better than it is: then everything ties that cannot be ruled out (two standard errors; three for
-    a candidate model without censoring, which must be proved). Of the same family, the one with
-    fewest parameters is taken. Limits say on which side of them the truth lies: there is no amount
-    of censoring to be modest about, and the best family is taken.
+    If the share of censored rows is known or given, a tie is one within a standard error, and the
+    candidate that hides the least amount wins (if rows are known, the best of those that hide next
+    to the least). Otherwise the share is at stake, wrong shares cost much, and the best of many
+    looks better than it is. Then everything ties that cannot be ruled out: two standard errors, or
+    three for a candidate without censoring, which must be proved. Of the same family, the one with
+    the fewest parameters wins. Limits show on which side of them the truth lies, so the best family
+    wins.
 
     Parameters
     ----------
     ranked : sequence of FittedCandidate
-        Best first.
+        Candidates, best first.
     hidden : callable
-        Mean amount by which the truth exceeds the observation, under a candidate model.
+        Mean amount by which the truth exceeds the observation, under a candidate.
     known, imposed, limits : bool
-        Whether it is known of every row if it is censored; whether a share is imposed; whether
-        limits say more than flags.
+        Whether each row is known to be censored or not; whether a share is given; whether limits
+        show more than flags.
     """
     ties = [each for each in ranked if (each.within(1.0) if known or imposed else each.open)]
     least = min(each.share for each in ties)

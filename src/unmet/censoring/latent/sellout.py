@@ -1,20 +1,20 @@
-"""What stock-outs hide where only their rate is known, or not even that.
+"""Estimate what stock-outs hide if only their rate is known, or not even the rate.
 
 Koziol and Green (1976): if every observation was an order with the same probability r, the hazards
-of observation and truth are in the proportion 1 to 1 − r, so that P(D > y) = P(S > y)^(1 − r) for
-every row. The truth's α-quantile is then the observation's quantile at another level, the same for
-all rows. Which r that takes is not known even where somebody gives the rate: a shelf that was empty
-for the last hour hides little, and observations that are orders may lie high or low. So r is a
-random *effective rate*, and decisions cost least on average where E P(S > y)^(1 − r) = 1 − α.
+of observation and truth have the ratio 1 to 1 − r. Then P(D > y) = P(S > y)^(1 − r) for every row,
+and the truth's α-quantile is the observation's quantile at another level, equal for all rows. The
+right r is unknown even if you give the rate: a shelf that was empty for the last hour hides little,
+and observations that are orders may lie high or low. So r is a random *effective rate*, and
+decisions cost least on average where E P(S > y)^(1 − r) = 1 − α.
 
-What is known of r before the rows are seen:
+The prior of r, before the rows are seen:
 
-- a rate was given: anything from 0 to that rate, each as likely;
-- nothing: one half that nothing is hidden, otherwise a density that falls to 0 at `MAX_SOLD_OUT`.
+- if a rate was given: uniform from 0 to that rate;
+- otherwise: one half at 0, and a density that falls to 0 at `MAX_SOLD_OUT`.
 
-What the rows say: demand of shops is skewed to the right, and orders cut that off. On four real
-sets (bakery, restaurant, groceries, fresh food) the skewness of quantiles of what a linear model
-leaves was .11 to .14 for demand, and fell by .45 times the share of days that sold out.
+Evidence from the rows: demand of shops is skewed to the right, and orders cut the right tail off.
+The skewness of the residuals of a linear model therefore falls with the share of days that sold
+out.
 """
 
 from __future__ import annotations
@@ -87,19 +87,19 @@ def skewness(residual: Array, weight: Array | None = None) -> tuple[float, float
 
 
 class SelloutProfile:
-    """What a share of sold-out rows says of the truth, where nothing else is known of them.
+    """Distribution of the truth from a share of sold-out rows, if nothing else is known of them.
 
     Parameters
     ----------
     rate : RateRange
-        That was given, or `ANY_RATE`.
+        Given rates, or `ANY_RATE`.
     skewness : tuple of two floats, optional
-        Of the observations, and its variance; without it the prior counts alone.
+        Skewness of the observations, and its variance. None uses the prior alone.
 
     Attributes
     ----------
     rates, weights : ndarray of shape (n_rates,)
-        Effective rates, and how likely each is.
+        Effective rates, and the probability of each.
     """
 
     def __init__(self, rate: RateRange, skewness: tuple[float, float] | None = None) -> None:

@@ -1,23 +1,23 @@
-"""Simple distributions with shrunken slopes, stacked, for rows whose stock-outs are known.
+"""Simple distributions with shrunken slopes, averaged, for rows whose stock-outs are known.
 
-Where flags or stock say which rows are censored, the plain model of the field is a Tobit model. Its
-two weaknesses are that slopes are not shrunk and that one family must be right. So a few plain
-families are fitted, each with a ridge on its slopes whose strength rows held out choose, and their
-distributions are mixed with the weights that make the rows held out likeliest (stacking; Wolpert
-1992, with the logarithmic score Yao et al. 2018).
+If flags or stock show which rows are censored, the usual model is a Tobit model. It has two
+weaknesses: its slopes are not shrunk, and its one family must be right. This module fits a few
+simple families, each with a ridge on its slopes whose strength is chosen on held-out rows. It mixes
+their distributions with the weights that maximise the held-out likelihood (stacking; Wolpert 1992,
+with the logarithmic score Yao et al. 2018).
 
-With γ = slopes ÷ scale and θ = 1 ÷ scale (Olsen 1978) a row's log-likelihood is a concave function
-of z = θ t − x'γ for each of these families, be it seen, censored or below a floor; so is that of
-all rows with the ridge, and Newton's method finds the one maximum from anywhere.
+With γ = slopes ÷ scale and θ = 1 ÷ scale (Olsen 1978), a row's log-likelihood is a concave function
+of z = θ t − x'γ for each of these families, whether the row is seen, censored or below a floor. The
+sum over rows with the ridge is concave, too, and Newton's method finds its maximum from any start.
 
-Of offers no truth is seen: every row says that it lies above or below a price. Then Fisher's
-information takes the place of the second derivatives, so that families need not be concave (buyers
-of two kinds are not), and ten rows in advance say that what buyers would pay varies by 30%: prices
-that followed the features closely tell next to nothing of it. Members have as many parameters as
-each other, so likelihoods weigh them (`offer_weights`).
+Offers show no truth: each row only shows that the truth lies above or below a price. Fisher's
+information then replaces the second derivatives, so families need not be concave (two kinds of
+buyers are not). Ten pseudo-rows state that reservation prices vary by 30%, because prices that
+followed the features closely show almost nothing of it. Members have equal numbers of parameters,
+so likelihoods weigh them (`offer_weights`).
 
-Where only the *share* of sold-out rows is known, the same distributions describe the observations,
-and `SelloutProfile` says what they hide.
+If only the *share* of sold-out rows is known, the same distributions describe the observations, and
+`SelloutProfile` adds what they hide.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ RIDGES = (0.3, 1.0, 3.0, 10.0)
 def plain_families(
     families: Sequence[Family], *, auto: bool, positive: bool, offers: bool = False
 ) -> list[Family]:
-    """Families to stack: all that are concave, or those of them that somebody asked for."""
+    """Give the families to stack: all that are concave, or those of them that the user named."""
     if not auto:
         return [family for family in families if family.name in CURVATURES]
     every = [*(family_named(name) for name in CURVATURES), *(PAIRS if offers else ())]
@@ -137,10 +137,10 @@ def fit_members(
 
 
 def weigh(members: Sequence[FittedCandidate], share: Array) -> tuple[list[int], Array]:
-    """Places of the members that count, heaviest first, and their weights, which sum to one.
+    """Give the positions of the members that count, heaviest first, and weights that sum to one.
 
-    Weights maximise the held-out likelihood, with some rows in advance for plain distributions:
-    without them, decisions with a sell-out rate cost 1.1 ± 0.5% more (`benchmarks/ablation.py`).
+    Weights maximise the held-out likelihood, with some pseudo-rows for simple distributions;
+    `benchmarks/ablation.py` measures their effect.
     """
     rows = np.array([each.held_out for each in members])
     likelihood = np.exp(rows - rows.max(axis=0))
@@ -173,10 +173,10 @@ def weigh(members: Sequence[FittedCandidate], share: Array) -> tuple[list[int], 
 
 
 def offer_weights(members: Sequence[FittedCandidate]) -> tuple[list[int], Array]:
-    """As `weigh`, for offers: by Akaike's criterion, two groups of buyers if 20 times likelier.
+    """Weigh members for offers: by Akaike's criterion, with a higher bar for two groups.
 
-    With 500 offers rows held out weigh worse: of two humps 5.2% of the revenue is lost by them and
-    4.6% by likelihoods, of a normal or logistic distribution 0.57% and 0.55%.
+    Two groups of buyers count only if they are 20 times likelier. With few offers, held-out rows
+    weigh worse than likelihoods.
     """
     doubt = [3.0 * each.model.family.name.startswith("two groups") for each in members]
     merit = np.array([each.information for each in members]) - doubt

@@ -1,28 +1,26 @@
-"""Decisions where the data cannot tell: minimax regret, or least expected cost, over candidates.
+"""Decisions if the data cannot tell: minimax regret, or least expected cost, over candidates.
 
-Several candidates may be left that nothing rules out, and they may ask for different decisions.
+Several candidates may be left that the data do not rule out, and they may need different decisions.
 
-The least expected cost follows from what is known of sell-out rates in general and from the
-skewness of the observations (`SelloutProfile`). The likelihood of a shape proves too little to
-weigh rates by: that lost 7% to 29% at a level of .9 on simulated demand that hid nothing.
+The least expected cost uses the prior of sell-out rates and the skewness of the observations
+(`SelloutProfile`). The likelihood of a shape is too weak to weigh rates.
 
-For the minimax regret, let F be the distribution of the truth under one of them. A decision y of a
-newsvendor with slopes u and o, and so of level α = u / (u + o), costs more than the best one by its
-regret
+For the minimax regret, let F be the distribution of the truth under one candidate. A decision y of
+a newsvendor with slopes u and o, and so of level α = u / (u + o), costs more than the best one by
+its regret
 
     r(y; F) = E c(y; D) − min over z of E c(z; D) = (u + o) ∫ from y to q_F(α) of (α − F(t)) dt,
 
 which is convex in y and 0 at the quantile q_F(α). `least_regret` minimises the largest regret over
-all distributions that are left. Below their largest quantile some distribution asks for more, above
-their smallest one some distribution asks for less: the largest regret of those who ask for more
-falls in y, that of those who ask for less rises, and the least of the larger one is where both are
-equal. That common value is the certificate: if one of the distributions is the true one, no row
-loses more against knowing it.
+all distributions that are left. Some distributions need a decision above y and others one below y.
+The largest regret of the first falls in y, and that of the others rises. The larger of both is
+least where they are equal. That common value is the certificate: if one of the distributions is
+true, no row loses more compared with knowing it.
 
-Which distributions are left: every candidate model that cannot be ruled out, and the
-chosen family with other sell-out rates imposed as far as the likelihood allows; none above
-`MAX_SOLD_OUT`, unless somebody knows better. Where any distribution is possible but the family
-allows no rate at all, rates count with what proportional hazards hide (`SelloutProfile.exactly`).
+The distributions that are left are every candidate that cannot be ruled out, and the chosen family
+with other sell-out rates, as far as the likelihood allows; none above `MAX_SOLD_OUT`, unless you
+gave other rates. If any distribution is possible but the family allows no rate at all, the hidden
+amounts of a rate follow from proportional hazards (`SelloutProfile.exactly`).
 """
 
 from __future__ import annotations
@@ -217,10 +215,11 @@ def regrets(below: Below, best: Array, decision: Array, slopes: tuple[Array, Arr
 
 
 def least_regret(below: Below, best: Array, slopes: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Decision of each row whose largest regret over all distributions is least, and that regret.
+    """Find the decision of each row whose largest regret over all distributions is least.
 
-    Safeguarded Newton steps on the difference of two largest regrets: of the distributions that ask
-    for less than y, which rises in y, and of those that ask for more, which falls.
+    The method takes safeguarded Newton steps on the difference of two largest regrets: of
+    distributions that need less than y, which rises in y, and of those that need more, which falls.
+    It also returns the regret.
     """
     low, high = best.min(axis=0), best.max(axis=0)
     total = slopes[0] + slopes[1]

@@ -1,4 +1,4 @@
-"""Blocks of Dask frames: every partition is worked on where it lies."""
+"""Blocks of Dask frames: each partition is processed where it is."""
 
 from __future__ import annotations
 
@@ -68,22 +68,7 @@ def map_rows(model: Any, method: str, frame: Any, given: dict[str, Any]) -> Any:
 
 
 class DaskBlocks(BlockSource):
-    """Partitions of a Dask frame, for `LinearDecision`, which takes the frame itself.
-
-    A pass sends its task (a few vectors and small matrices) to the partitions and gets back sums
-    and the few rows that are near the decision; all other rows stay on their workers. The work is
-    done by the client of `dask.distributed` that is active, or by Dask's own threads without one.
-    A worker that dies costs the work that it had done, not the answer: Dask does it again.
-
-    Parameters
-    ----------
-    data : dask data frame
-        Every pass computes it anew; ``data.persist()`` keeps it on the workers.
-        Its columns are the features.
-    observed : dask series of the same frame
-    **columns
-        weight, underage, overage, low, high, censored as `observed`, or None; as in `ArrayBlocks`.
-    """
+    """Partitions of a Dask frame; `LinearDecision` makes them if you give it a frame."""
 
     distance = 20
 

@@ -1,34 +1,34 @@
 """Exact solutions for many rows: fix the kinks that are certainly far from the decision.
 
 A hinge whose kink the decision never reaches is a straight line. If θ is known up to an error that
-moves the decisions by about τ, every kink farther than τ from its decision can be replaced by
-its line, all lines together are one vector g, and only the few near kinks remain:
+moves the decisions by about τ, every kink farther than τ from its decision can be replaced by its
+line. All lines together are one vector g, and only the few near kinks remain:
 
 1. Solve growing random samples; each solution shrinks the error like 1/√(sample size).
-2. One pass over all rows at the last θ sums the rows whose kinks are all far into g, and hands back
-   the others: a *ring* of a few τ around the decision. Its rows are in memory now. The interior
-   point solves their near kinks, the ring is sorted again at the new θ, with a much smaller τ, and
-   so on until it agrees.
+2. One pass over all rows at the last θ sums the rows whose kinks are all far into g, and returns
+   the others: a *ring* of a few τ around the decision, which is kept in memory. The interior point
+   solves its near kinks, the ring is sorted again at the new θ with a much smaller τ, and so on
+   until it agrees.
 3. A last pass over all rows verifies the result.
 
 **Certificate.** A line never lies above its hinge, so the reduced problem bounds the full one from
 below: the optimum is at least (reduced objective − reduced gap). At the returned θ the two
 objectives differ by Σ c|r| over the kinks that changed side since they were fixed. The gap of the
-full problem is therefore at most reduced gap + Σ c|r| over those flips: exact, whatever
-the guesses of step 1 were. On which side a kink was fixed is remembered by nobody: a pass at
-another θ decides for every row once more where it stood at the earlier θ, with a hair less than the
-width of then, so that rounding can only make the gap larger.
+full problem is therefore at most reduced gap + Σ c|r| over those flips. This is exact, whatever the
+guesses of step 1 were. The side on which a kink was fixed is not stored. A pass at another θ
+computes for every row again where it was at the earlier θ, with slightly less than the earlier
+width, so that rounding can only make the gap larger.
 
-**Error of a sample.** With y the slope at the decision and H the density of slope changes there,
-θ̂ on m rows is off by a random amount whose decisions have standard deviation
-√(p·E y²) / (H√m), times the leverage of the row.
+**Error of a sample.** With y the slope at the decision and H the density of slope changes there, θ̂
+on m rows has a random error whose decisions have standard deviation √(p·E y²) / (H√m), times the
+leverage of the row.
 
-**Blocks.** The solver sees the rows through passes only: a task is run on every block, where the
-block lies, and sums and a few rows come back. Rows in memory are one block, and samples are drawn
-from them as they are needed. Where blocks lie elsewhere, the sample has been drawn by a read of its
-own: three reads, then, sampling included.
+**Blocks.** The solver sees the rows only through passes: a task runs on every block, where the
+block is, and returns sums and a few rows. Rows in memory are one block, and samples are drawn from
+them when they are needed. If blocks are elsewhere, a separate read draws the sample, so the solver
+needs three reads.
 
-Where the guesses fail (reduced problem unbounded, too many flips) τ is widened; in the end all rows
+If the guesses fail (reduced problem unbounded, too many flips), τ is widened; in the end all rows
 are solved together.
 """
 

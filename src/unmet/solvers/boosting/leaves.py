@@ -1,13 +1,13 @@
-"""Values of leaves that cost the rows of each leaf least, all leaves at once.
+"""Values of leaves with the least cost of the rows of each leaf, for all leaves at once.
 
 A sum of hinges with kinks at r_k, slopes −b_k below and a_k above, has at t the slope ::
 
     Σ_{r_k < t} a_k − Σ_{r_k > t} b_k  =  Σ_{r_k < t} (a_k + b_k) − B,    B = Σ_k b_k,
 
 so it is least where the running sum of a + b over the sorted kinks reaches B: at one kink, or
-between two neighbours if the sum equals B after the first of them.
+between two neighbors if the sum equals B after the first of them.
 
-Sorted once by leaf and position, one running sum serves all leaves.
+The kinks are sorted once by leaf and position, and one running sum serves all leaves.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Descent: the mini-batches of the paper, smoothed costs, costs with a jump."""
+"""Descent: the paper's mini-batches, smoothed costs, and costs with a jump."""

@@ -1,4 +1,4 @@
-"""Best decisions under costs with a jump: of groups, of linear models, of known distributions."""
+"""Best decisions for costs with a jump: for groups, linear models and known distributions."""
 
 from __future__ import annotations
 

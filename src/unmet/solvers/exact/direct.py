@@ -1,8 +1,7 @@
-"""One exact solve in standardised coordinates: penalties, start, fixing of kinks, exact zeros.
+"""One exact solve in standardised coordinates: penalties, start, fixed kinks, exact zeros.
 
-Where kinks are many, only those are open whose side is in doubt. The others are lines, and what
-they prove is what is proved in `unmet.solvers.blocks.screening`: reduced gap plus cost of kinks on
-the wrong side.
+If there are many kinks, only those whose side is in doubt stay open. The others are lines, with the
+certificate of `unmet.solvers.blocks.screening`: reduced gap plus cost of kinks on the wrong side.
 """
 
 from __future__ import annotations

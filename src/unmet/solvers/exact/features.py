@@ -1,16 +1,15 @@
-"""Features made ready for a solver: standardised columns, dependent ones left out, rows merged.
+"""Prepare features for a solver: standardise columns, leave out dependent ones, merge equal rows.
 
-**Equal rows.** Categorical features give few distinct rows and many ties. Two exact reductions:
-kinks at the same place on the same feature row add up to one kink (their slopes and weights simply
-sum), and distinct kinks on the same feature row share one row of the design matrix. Daily sales by
-weekday, month and category have 756 distinct rows among 3,294.
+**Equal rows.** Categorical features give few distinct rows and many ties. Two exact reductions use
+this. Kinks at the same place on the same feature row add up to one kink (their slopes and weights
+sum). Distinct kinks on the same feature row share one row of the design matrix.
 
-**Dependent columns.** Prices and their sum, all dummies beside an intercept, more columns than
-rows: these leave directions of θ free. Training decisions do not depend on them, and where an
-interior point ends up in them is an accident of rounding. A QR factorisation with pivoting of the
-standardised columns finds columns that the others explain. They are left out of the solve, and
-their coefficients follow afterwards: of all θ with the same decisions, the one of least norm is
-handed back. It does not change when rows are reordered, or repeated instead of weighted.
+**Dependent columns.** Prices and their sum, all dummies next to an intercept, or more columns than
+rows leave directions of θ free. Training decisions do not depend on these directions, and rounding
+alone would determine where an interior point ends up in them. A QR factorisation with pivoting of
+the standardised columns finds columns that the others explain. They are left out of the solve, and
+their coefficients follow afterwards: of all θ with the same decisions, the one with the least norm
+is returned. It does not change if rows are reordered, or repeated instead of weighted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Small networks on NumPy: many of them at once, full-batch L-BFGS or Adam, any cost.
 
-The walk: features and observations are scaled; a `Loss` evaluates decisions
-(`unmet.solvers.losses`); `Networks` run forward and backward; `optimisers` move the parameters;
-`train` puts them together.
+Features and observations are scaled first. A `Loss` evaluates decisions (`unmet.solvers.losses`),
+`Networks` compute forward and backward passes, `optimisers` change the parameters, and `training`
+combines these.
 """

@@ -1,7 +1,7 @@
-"""How parameters move: L-BFGS over all rows at once, and Adam over mini-batches.
+"""Optimisers: L-BFGS over all rows at once, and Adam over mini-batches.
 
-Adam moves many networks in the same arrays, each with steps of its own. A network's way does not
-depend on the company it is in.
+Adam updates many networks in the same arrays, each with its own steps. The training of a network
+does not depend on the other networks.
 """
 
 from __future__ import annotations
