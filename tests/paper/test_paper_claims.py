@@ -56,7 +56,7 @@ def test_on_results_like_the_papers_every_direction_is_reproduced():
     assert {each.name: each.fails for each in claims if each.papers and each.fails} == {
         "9": ("eta of LR", "beta of LR")
     }
-    counted = "of 19 that were checked 18 are reproduced, 1 in part, 0 not"
+    counted = "18 of 19 checked claims are reproduced, 1 only in part, and 0 not at all"
     assert count(claims, "direction") == counted
 
 
