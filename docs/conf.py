@@ -21,13 +21,14 @@ extensions = [
     "sphinx.ext.viewcode",
 ]
 exclude_patterns = ["_build", "_templates"]
-source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}  # autosummary writes the first
 
 nb_execution_timeout = 600  # seconds for a cell
 nb_execution_raise_on_error = True
 nb_execution_mode = "cache"  # a page runs again when its cells change; `make clean` forgets
 nb_merge_streams = True
 
+default_role = "py:obj"  # names in single backticks are code, and links where they are known
 highlight_language = "none"  # formulas in docstrings are not code; examples say pycon
 
 html_theme = "furo"

@@ -769,7 +769,7 @@ class Results:
         return cost_saving(own, other)
 
     def wilcoxon(self, family: Family, dataset: int, level: float) -> WilcoxonCell:
-        """Test |ŷ − Q*| of IEO against that of the ε-insensitive method.
+        """Test ``|ŷ − Q*|`` of IEO against that of the ε-insensitive method.
 
         Parameters
         ----------

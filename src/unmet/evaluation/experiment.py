@@ -455,9 +455,9 @@ class ExperimentResults:
     def test(self, method: str, baseline: str, level: float, seed: int) -> WilcoxonCell:
         """Run a paired Wilcoxon signed rank test over the test rows of one data set.
 
-        As in the paper, the differences are |ŷ − Q*| of the baseline minus that of the method. If
-        the optimum Q* is unknown, they are differences of row costs. The test is one-sided: a small
-        p-value means that the method is better.
+        As in the paper, the differences are ``|ŷ − Q*|`` of the baseline minus that of the method.
+        If the optimum Q* is unknown, they are differences of row costs. The test is one-sided: a
+        small p-value means that the method is better.
 
         Parameters
         ----------
