@@ -207,9 +207,9 @@ def allocate(
     array([33.5, 66.5])
     >>> print(shared)
     2 products share a budget of 100 and use 100 of it.
-    One more unit of it would save 1.851.
+    One more unit of budget saves 1.851.
     The expected cost is 79.37, of which 40.47 is due to the budget.
-    No allocation costs less.
+    The allocation is optimal.
     """
     known = _read_truth(truth, X, levels)
     n_products = known.n_products

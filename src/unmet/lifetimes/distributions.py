@@ -287,9 +287,9 @@ def optimal_age(cost: JumpCost, distribution: Distribution) -> ReplacementAge:
     >>> from unmet.lifetimes import Weibull, optimal_age
     >>> cost = AgeReplacement(planned=1, failure=5)
     >>> print(optimal_age(cost, Weibull(shape=2.5, scale=1000)))
-    Replace at age 493: cost 0.003462, 39% below running to failure.
+    Replace at age 493: cost 0.003462, 39% less than replacement at failure.
     >>> print(optimal_age(cost, Weibull(shape=0.9, scale=1000)))
-    Never replace before a failure: cost 0.004752.
+    Replace at failure: cost 0.004752.
     """
     _check(cost, distribution)
     common_rows({**cost.parameters(), **distribution.parameters()})

@@ -282,8 +282,8 @@ def replacement_age(
     >>> times = np.minimum(lifetimes, 600)
     >>> cost = AgeReplacement(planned=1, failure=5)  # best age under the true distribution: 493
     >>> print(replacement_age(cost, times, censored=suspended, method="weibull"))
-    Replace at age 445.4: cost 0.003536, 44% below running to failure.
-    From failures: 138, suspensions: 362 (weibull).
+    Replace at age 445.4: cost 0.003536, 44% less than replacement at failure.
+    Failures: 138, suspensions: 362 (method weibull).
     """
     if isinstance(cost, AgeReplacement) and cost.rate is not None:
         raise InvalidInput(

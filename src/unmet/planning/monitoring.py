@@ -186,7 +186,7 @@ def monitor(
     >>> plan = plan.fit(sales.filter(pl.col("date") <= last))
     >>> found = monitor(plan, sales)
     >>> found.verdict, found["level"].what
-    ('as planned', 'sales of all together')
+    ('as planned', 'total sales')
     """
     level = Number(above=0, below=1)("level", level)
     if not isinstance(plan, OrderPlan):

@@ -60,7 +60,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     array([[0. , 1. , 1. , 0. ],
            [0. , 0. , 2.5, 1. ]])
     >>> encoder.remarks(pl.DataFrame({"day": ["Tue", "Sun"], "price": [1.0, 2.0]}))
-    ["Column 'day': 'Sun' was never seen in training; 1 row counts as none of the known values."]
+    ["Values of 'day' that are not in the training data: 'Sun' (1 row)."]
     """
 
     def __init__(
