@@ -142,9 +142,9 @@ class Number(Constraint):
         }
         given = {word: limit for word, limit in limits.items() if isfinite(limit)}
         if given == {"of at least": 0}:
-            return "a number of at least 0"
+            return "a finite number of at least 0"
         if given == {"above": 0}:
-            return "a number above 0"
+            return "a finite number above 0"
         if set(given) == {"of at least", "at most"}:
             return f"a number between {self.least:g} and {self.most:g}"
         words = " and ".join(f"{word} {limit:g}" for word, limit in given.items())

@@ -142,7 +142,7 @@ def test_refused():
         to_onnx(zeros)
     with pytest.raises(Unsupported, match=r"got a DistributionDecision\.$"):
         to_onnx(DistributionDecision(COST))
-    with pytest.raises(InvalidInput, match=r"^step must be a finite positive number or None, got"):
+    with pytest.raises(InvalidInput, match=r"^step must be a finite number above 0 or None, got"):
         to_onnx(LinearDecision(COST).fit(X, Y), step=0)
     with pytest.raises(InvalidInput, match=r"^lower and upper must have a multiple of step"):
         to_onnx(LinearDecision(COST).fit(X, Y), step=10, lower=11, upper=19)

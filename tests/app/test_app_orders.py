@@ -41,13 +41,13 @@ def test_the_example_starts_with_the_guesses_of_the_command_line(page, tables):
     assert page.title[0].value == "Orders for the coming days"
     guesses = {
         "Date": "date",
-        "What was sold": "sales",
-        "Items: columns that tell them apart": ["dish"],
+        "Sales": "sales",
+        "Series: columns that identify one": ["dish"],
         "Sold out: yes or no": "sold_out",
-        "What was in stock": "stock",
+        "Available stock": "stock",
     }
     assert {label: select(page, label).value for label in guesses} == guesses
-    assert {"To order in all", "Hidden demand", "Safety", "Sold-out days"} <= set(metrics(page))
+    assert {"Total order", "Hidden demand", "Safety stock", "Sold-out days"} <= set(metrics(page))
     assert metrics(page)["Sold-out days"] == f"{tables.sales['sold_out'].mean():.0%}"
     first = page.number_input[0]
     assert (first.label, first.value) == ("Days to order for", 7)
@@ -56,9 +56,9 @@ def test_the_example_starts_with_the_guesses_of_the_command_line(page, tables):
 
 
 def test_what_is_moved_moves_orders(page, tables):
-    before = number(page, "To order in all")
+    before = number(page, "Total order")
     control(page, "-level").set_value(97).run()
-    higher = number(page, "To order in all")
+    higher = number(page, "Total order")
     assert higher > before
     assert "--service-level 0.97" in page.code[0].value
     assert "no model had seen, at a service level of 90%" in texts(page)  # as it was compared
@@ -66,13 +66,13 @@ def test_what_is_moved_moves_orders(page, tables):
     assert higher == again.orders()["order"].sum()
     control(page, "-days").set_value(2)
     control(page, "-lead").set_value(3).run()
-    assert number(page, "To order in all") < higher
+    assert number(page, "Total order") < higher
     assert page.dataframe[0].value.shape == (3, 4)
     assert "--horizon 2 --lead-time 3" in page.code[0].value
     control(page, "-costs").set_value(True).run()
     control(page, "-underage").set_value(1.0)
     control(page, "-overage").set_value(4.0).run()
-    assert number(page, "Safety") < 0
+    assert number(page, "Safety stock") < 0
     assert "--underage 1 --overage 4" in page.code[0].value
     select(page, "Item").set_value(1).run()
     assert not page.error
@@ -83,34 +83,34 @@ def test_a_file_of_ones_own_and_its_text_stays_text():
     page = upload(sales_table().rename({"item": EVIL}))
     assert not page.error
     assert not page.exception
-    assert select(page, "Items: columns that tell them apart").value == [EVIL]
+    assert select(page, "Series: columns that identify one").value == [EVIL]
     shown = texts(page)
     assert not re.search(r"(?<!\\)[<\[]", shown)
     assert page.dataframe[0].value.shape == (3, 9)
     page.text_input(key="find").set_value("BREAD").run()
     assert page.dataframe[0].value.iloc[:, 0].tolist() == ["bread"] * 7
     page.text_input(key="find").set_value("nothing <b>").run()
-    assert "No item has this in its name." in texts(page)
+    assert "No item has this text in its name." in texts(page)
     assert not page.exception
     page.text_input(key="find").set_value("").run()
-    known = number(page, "To order in all")
+    known = number(page, "Total order")
     select(page, "Sold out: yes or no").set_value("–").run()
     assert metrics(page)["Sold-out days"] == "?"
-    assert number(page, "To order in all") < known
+    assert number(page, "Total order") < known
     assert "--sold-out none" in page.code[0].value
     control(page, "-rate").set_value(0.3).run()
     assert number(page, "Hidden demand") > 0
     assert "--sellout-rate 0.3" in page.code[0].value
-    select(page, "Items: columns that tell them apart").set_value([]).run()
+    select(page, "Series: columns that identify one").set_value([]).run()
     assert not page.error
-    assert "rows were added up to" in texts(page)
+    assert "rows were summed to" in texts(page)
 
 
 @pytest.mark.slow
 def test_what_is_known_of_coming_days_is_used():
     promoted = (pl.col("date").dt.day() % 3 == 0).cast(int).alias("promo")
     page = upload(sales_table().with_columns(promoted))
-    assert "Not used: promo" in texts(page).replace("\\", "")
+    assert "Not used as features: promo" in texts(page).replace("\\", "")
     days = [datetime.date(2024, 3, 1) + datetime.timedelta(day) for day in range(7)]
     future = pl.DataFrame({"date": days}).with_columns(promoted).write_csv().encode()
     place = next(each for each in page.file_uploader if (each.key or "").endswith("-future"))
@@ -122,8 +122,8 @@ def test_what_is_known_of_coming_days_is_used():
 
 def test_columns_that_are_equally_good_are_asked_for():
     page = upload(sales_table().with_columns(pl.col("sales").alias("Sales")))
-    assert "equally good" in page.error[0].value
-    select(page, "What was sold").set_value("sales").run()
+    assert "several likely ones" in page.error[0].value
+    select(page, "Sales").set_value("sales").run()
     assert not page.error
-    assert number(page, "To order in all") > 0
+    assert number(page, "Total order") > 0
     assert "--sales sales" in page.code[0].value

@@ -27,13 +27,13 @@ EVIL = "<b onclick=alert(1)>x</b> ![p](http://a/b.png)"
 
 
 def in_all(shown):
-    return float(shown["To order in all"].replace(",", ""))
+    return float(shown["Total order"].replace(",", ""))
 
 
 @pytest.fixture(scope="module")
 def page():
     page = open_page()
-    return select(page, "What to do").set_value("What if, row by row").run()
+    return select(page, "Task").set_value("What-if analysis of rows").run()
 
 
 def test_the_example_is_shown_at_once_and_follows_the_sliders(page):
@@ -42,19 +42,19 @@ def test_the_example_is_shown_at_once_and_follows_the_sliders(page):
     shown = metrics(page)
     assert shown["Can the data tell?"] == "✓ yes"
     assert re.fullmatch(r"\d\d% to \d\d%", shown["Rows that hide demand"])
-    assert "In hindsight" in texts(page)
+    assert "Cost on the true values" in texts(page)
     assert "--underage 3 --overage 1" in page.code[0].value
     page.slider[0].set_value(9.0).run()
     dearer = metrics(page)
     assert in_all(dearer) > in_all(shown)
-    assert float(dearer["Money at stake"].replace(",", "")) > float(
-        shown["Money at stake"].replace(",", "")
+    assert float(dearer["Cost of ignoring it"].replace(",", "")) > float(
+        shown["Cost of ignoring it"].replace(",", "")
     )
     assert "--underage 9 --overage 1" in page.code[0].value
     page.select_slider[0].set_value(0.0).run()
     none = metrics(page)
     assert none["Rows that hide demand"] == "0%"
-    assert none["Money at stake"] == "0"
+    assert none["Cost of ignoring it"] == "0"
     assert in_all(none) < in_all(dearer)
     assert "--sellout-rate 0" in page.code[0].value
     assert not page.error
@@ -127,12 +127,12 @@ def test_the_answer_before_stays_while_the_next_is_computed_and_work_can_be_stop
     before = metrics(page)
     slow_fit.clear()
     page.file_uploader(key="past").upload("other.csv", table.write_csv().encode(), "text/csv").run()
-    sold = {"Sold in all": f"{table['sales'].sum():,}", "Items": "2"}
+    sold = {"Total sales": f"{table['sales'].sum():,}", "Items": "2"}
     assert metrics(page).items() >= (before | sold).items()
-    assert "100 rows of 2 series, a day each, 2024-01-01" in texts(page)
-    told = page.dataframe[0].value.set_index("what")
+    assert "100 rows, 2 series, one row per day, 2024-01-01" in texts(page)
+    told = page.dataframe[0].value.set_index("use")
     assert told.loc["sales"].tolist() == ["sales", "its name"]
-    assert "Below is the previous answer, for sales\\.csv" in texts(page)
+    assert "Previous result, for sales\\.csv" in texts(page)
     job = page.session_state["job"]
     assert job.step == (2, 5, "comparing")
     page.button(key="stop").click().run()
@@ -142,7 +142,7 @@ def test_the_answer_before_stays_while_the_next_is_computed_and_work_can_be_stop
     assert metrics(page).items() >= before.items()
     slow_fit.set()
     page.button(key="stop").click().run()
-    while "Below" in texts(page):
+    while "Previous result" in texts(page):
         page.run()
     assert metrics(page) != before
 
@@ -161,9 +161,9 @@ def test_a_file_of_ones_own_is_guessed_right_and_its_text_stays_text():
     table = table.select("weekday", "sales", "sold_out", pl.col("temperature").alias(EVIL))
     page = upload(table)
     assert not page.error
-    assert select(page, "What was sold").value == "sales"
+    assert select(page, "Sales").value == "sales"
     assert select(page, "Sold out: yes or no").value == "sold_out"
-    assert EVIL in select(page, "Features: what decisions may depend on").value
+    assert EVIL in select(page, "Features").value
     assert page.dataframe[0].value.shape[0] == 100
     assert "--censored-column sold_out" in page.code[0].value
     coming = table.select("weekday", EVIL).head(7)
@@ -181,11 +181,11 @@ def test_a_file_of_ones_own_is_guessed_right_and_its_text_stays_text():
 def test_a_problem_of_another_kind():
     table = replacement(n=70, seed=2).train.to_polars().select("time", "suspended")
     page = upload(table)
-    assert "features must name at least one column" in page.error[0].value
-    select(page, "What is decided").set_value("replacement").run()
+    assert "features must have at least one column" in page.error[0].value
+    select(page, "Decision").set_value("replacement").run()
     assert not page.error
     assert select(page, "Time in service").value == "time"
-    assert select(page, "Had not failed: yes or no").value == "suspended"
+    assert select(page, "Not failed: yes or no").value == "suspended"
     before = float(metrics(page)["Mean replacement age"].replace(",", ""))
     page.slider[1].set_value(19.0).run()
     assert float(metrics(page)["Mean replacement age"].replace(",", "")) < before
@@ -193,7 +193,7 @@ def test_a_problem_of_another_kind():
 
 
 WRONG = {
-    "plot.csv": (b"\x89PNG\r\n\0\0", "plot.csv must be text in UTF-8"),
+    "plot.csv": (b"\x89PNG\r\n\0\0", "plot.csv must be a text file"),
     "empty.csv": (b"", "got an empty file"),
     "words.csv": (b"a,b\nx,y\nz,w\n", "must have a column of numbers"),
     "short.csv": (b"a,sales\n1,3\n2,4\n", "rows"),
@@ -208,12 +208,12 @@ def test_wrong_files_get_a_sentence_and_the_page_goes_on():
         assert len(page.error) == 1, name
         assert sentence in page.error[0].value.replace("\\", ""), name
         assert not page.exception
-        assert "Below is the previous answer, for sales\\.csv" in texts(page)
+        assert "Previous result, for sales\\.csv" in texts(page)
         assert metrics(page) == before
     page.file_uploader(key="past").clear().run()
     assert not page.error
     assert metrics(page) == before
-    assert "Below" not in texts(page)
+    assert "Previous result" not in texts(page)
 
 
 def test_two_fits_run_at_once_and_no_more_and_all_users_get_theirs():

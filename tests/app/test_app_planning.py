@@ -80,7 +80,7 @@ def test_one_item(table, what_if):
     more = past["expected"] - past["observed"]
     assert (more.filter(~past["sold_out"]) == 0).all()
     share = more.sum() / past["expected"].sum()
-    assert f"so {100 * share:.1f}% of it was hidden" in item_finding(found, order_labels("day"))
+    assert f"({100 * share:.1f}% hidden)" in item_finding(found, order_labels("day"))
 
 
 def test_guesses_start_the_page():

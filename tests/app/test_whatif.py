@@ -67,7 +67,7 @@ def test_rates_move_decisions_and_money_the_same_way(store, store_what_if):
 def test_a_rate_says_that_it_was_assumed(tables, restaurant):
     counted = restaurant.outcome(costs(3.0, 1.0, 0.25), tables.coming)
     assert any("counted" in note for note in counted["notes"])
-    assert counted["answer"][1] == "25% of the rows hide demand, as you assumed."
+    assert counted["answer"][1] == "25% of the rows hide demand (your assumption)."
     assert counted["assumed"] == 0.25
     assert counted["diagnosis"].share_censored > 0.35
     told = restaurant.outcome(costs(3.0, 1.0), tables.coming)["notes"]
@@ -97,7 +97,7 @@ def test_many_rows_are_sampled_and_said_to_be(store):
     assert what_if.sampled
     assert any("200 of 300 rows" in note for note in found["notes"])
     whole = WhatIf(plan, store, max_rows=None).outcome(costs(3.0, 1.0), store.head(40))
-    assert not any("For speed" in note for note in whole["notes"])
+    assert not any("a sample of" in note for note in whole["notes"])
     assert found["decisions"]["decision"].mean() == pytest.approx(
         whole["decisions"]["decision"].mean(), rel=0.1
     )
@@ -137,7 +137,7 @@ def test_ages(features):
 
 
 def test_what_the_page_cannot_do_is_refused(store):
-    with pytest.raises(InvalidInput, match="needs a linear model or the distribution"):
+    with pytest.raises(InvalidInput, match="needs model 'linear' or 'distribution'"):
         WhatIf(plan_from_options(**WORDS, underage=3.0, overage=1.0, model="boosted"), store)
     with pytest.raises(InvalidInput, match="underage must"):
         WhatIf(plan_from_options(**WORDS, underage=-3.0, overage=1.0), store)

@@ -208,11 +208,11 @@ def test_the_example_is_there_at_once_and_nobody_else_is_asked(page, address):
 
 
 def test_the_service_level_moves_the_orders(page):
-    before = amount(page, "To order in all")
+    before = amount(page, "Total order")
     page.get_by_role("slider").first.focus()
     page.keyboard.press("ArrowRight")
     says(page, "--service-level 0.91")
-    total = amount(page, "To order in all")
+    total = amount(page, "Total order")
     assert total > before
     orders = pl.read_csv(download(page, "Download orders.csv").path())
     assert orders.columns[:3] == ["dish", "date", "order"]
@@ -237,14 +237,14 @@ def test_stock_that_lasts(page):
     bring(page, "shelf.csv", rows.write_csv().encode())
     says(page, "shelf.csv")
     page.set_viewport_size({"width": 1300, "height": 1800})  # a list closes where its side scrolls
-    pick(page, "If stock lasts: what was left at the end", "left")
-    page.get_by_role("heading", name="What to order now").wait_for()
+    pick(page, "Stock on hand, if stock is kept", "left")
+    page.get_by_role("heading", name="Orders for today").wait_for()
     says(page, "--on-hand left")
-    before = amount(page, "To order in all")
-    page.get_by_role("spinbutton", name="Days from one order to the next").fill("7")
+    before = amount(page, "Total order")
+    page.get_by_role("spinbutton", name="Days between orders").fill("7")
     page.keyboard.press("Enter")
     says(page, "--review 7")
-    total = amount(page, "To order in all")
+    total = amount(page, "Total order")
     assert total > 2 * before
     page.locator("[data-testid=stVegaLiteChart]").nth(2).wait_for()
     assert page.get_by_text("to arrive for").first.is_visible()
@@ -255,18 +255,18 @@ def test_stock_that_lasts(page):
     orders = pl.read_csv(download(page, "Download orders.csv").path())
     assert orders["order"].sum() == total
     taken = download(page, "Download report.html")
-    assert "Stock to come" in taken.path().read_text(encoding="utf-8")
+    assert "Projected stock" in taken.path().read_text(encoding="utf-8")
     page.get_by_role("button", name="Remove shelf.csv").click()
     page.get_by_role("heading", name="Orders for the coming days").wait_for()
     says(page, "sales.csv")
 
 
 def test_a_slider_moves_the_numbers(page):
-    pick(page, "What to do", "What if, row by row")
+    pick(page, "Task", "What-if analysis of rows")
     says(page, "--underage 3 --overage 1")
     assert metric(page, "Can the data tell?") == "✓ yes"
     page.locator("[data-testid=stVegaLiteChart]").nth(2).wait_for()
-    before = {name: amount(page, name) for name in ("To order in all", "Money at stake")}
+    before = {name: amount(page, name) for name in ("Total order", "Cost of ignoring it")}
     page.get_by_role("slider").first.focus()
     for _ in range(15):
         page.keyboard.press("ArrowRight")
@@ -279,7 +279,7 @@ def test_orders_and_report_are_downloaded(page, browser, tmp_path):
     assert taken.suggested_filename == "orders.csv"
     orders = pl.read_csv(taken.path())
     assert orders.height == example().coming.height
-    assert orders["decision"].sum() == amount(page, "To order in all")
+    assert orders["decision"].sum() == amount(page, "Total order")
     assert (orders["decision"] >= orders["ignoring"]).mean() > 0.9
     file = tmp_path / "report.html"
     download(page, "Download report.html").save_as(file)
@@ -296,7 +296,7 @@ def test_a_file_is_uploaded(page):
     bring(page, "lamb <b>.csv", rows.write_csv().encode())
     says(page, "'lamb <b>.csv'")
     assert page.get_by_text("the last 100 rows of lamb <b>.csv").is_visible()
-    assert amount(page, "To order in all") > 0
+    assert amount(page, "Total order") > 0
     assert page.get_by_test_id("stException").count() == 0
 
 
@@ -366,7 +366,10 @@ def evil_history(n_days=60):
 
 @pytest.mark.parametrize(
     "way",
-    ["Orders for the coming days", pytest.param("What if, row by row", marks=pytest.mark.slow)],
+    [
+        "Orders for the coming days",
+        pytest.param("What-if analysis of rows", marks=pytest.mark.slow),
+    ],
 )
 def test_no_text_of_a_table_becomes_a_script(browser, address, way):
     """Names of files, columns and items: on the page, in its lists and charts, in its report."""
@@ -381,7 +384,7 @@ def test_no_text_of_a_table_becomes_a_script(browser, address, way):
     bring(page, name, evil_history().write_csv().encode())
     says(page, "onerror")
     if way != "Orders for the coming days":
-        pick(page, "What to do", way)
+        pick(page, "Task", way)
         page.get_by_role("heading", name="What if?").wait_for()
         settled(page)
     else:

@@ -45,5 +45,5 @@ def test_decisions_range_over_every_share_that_is_left():
     told = rule.fit(Newsvendor(4, 1), X, sales, censored=demand > sales).diagnosis_
     assert low < told.decision < high
     said = " ".join(str(found).split())
-    assert "may be right if at most 60% of the rows hide some of the truth" in said
-    assert "set no upper bound" in said
+    assert "are possible if at most 60% of the rows hide some of the truth" in said
+    assert "set no upper limit" in said

@@ -24,29 +24,29 @@ def test_text_fits_a_small_screen(name):
 
 def test_text_answers_the_questions():
     text = words(sold_out())
-    assert "(identified: yes) Is anything hidden? Yes: about 49% of the rows hide some" in text
-    assert "any share from 47% to 50% is possible." in text
-    assert "How sure is that? Sure" in text
-    assert "And the decisions? They average 178.8, 31.4 more than if observations" in text
-    assert "What is it worth? About 3.57 for each row, 11,760 in all." in text
+    assert "(identified: yes) Hidden: Yes. About 49% of the rows hide some" in text
+    assert "(47% to 50% is possible)." in text
+    assert "Confidence: High" in text
+    assert "Decisions: 178.8 on average, 31.4 more than if observations" in text
+    assert "Saving: About 3.57 per row, 11,760 in all rows." in text
     assert str(sold_out()) == describe(sold_out())
 
 
 def test_text_where_nothing_is_hidden():
     text = words(uncensored())
-    assert "No: nothing is hidden, as far as these numbers can tell; any share from 0%" in text
-    assert ", as if observations are taken for the truth" in text
-    assert "What is it worth?" not in text
+    assert "No. The data show no sign of hidden values (0%" in text
+    assert ", as if observations are taken as the truth" in text
+    assert "Saving" not in text
 
 
 def test_text_says_what_the_data_cannot_tell():
     text = words(unclear())
     assert "(identified: no)" in text
-    assert "These numbers cannot tell: any share" in text
-    assert "anything from 151.7 to 177.8 may be right." in text
+    assert "The data cannot tell. Any share" in text
+    assert "Averages from 151.7 to 177.8 are possible." in text
     for note in unclear().notes:
         assert f"- {note}" in text
-    assert "Sure that something is hidden, not how much" in words(weak())
+    assert "Medium. Something is hidden, but the amount is uncertain" in words(weak())
 
 
 def test_text_of_a_counted_share_asks_no_profile():

@@ -47,7 +47,7 @@ def test_a_port_in_use(served):
         port = other.getsockname()[1]
         found = invoke("--port", str(port), "--no-browser")
     assert isinstance(found.exception, InvalidInput)
-    assert str(found.exception).startswith(f"port must be one that is free, got {port} (")
+    assert str(found.exception).startswith(f"--port must be a free port, got {port} (")
     assert not served
 
 

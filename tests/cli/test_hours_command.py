@@ -75,8 +75,8 @@ def folder(files, monkeypatch):
 def test_days_that_the_clock_gave_away(folder, capsys):
     assert run(["hours", "hours.csv", "-o", "days.csv"]) == 0
     said = capsys.readouterr()
-    assert "of 168 days sold out more likely than not" in said.out
-    assert "Days that lost most:" in said.out
+    assert "about 21% of 168 days" in said.out
+    assert "Days with the most lost sales:" in said.out
     assert "wrote days.csv" in said.err
     days = pl.read_csv(folder / "days.csv", schema_overrides={"item": pl.String})
     assert days.columns == ["item", "date", "sold", "sold_out", "hours_out", "demand"]
@@ -90,9 +90,9 @@ def test_plans_and_diagnoses_take_hours(folder, capsys):
     plain = ["plan", "sales.csv", "--model", "linear", "--horizon", "3", "-o"]
     assert run([*plain, "plain.csv", "--sellout-rate", "0"]) == 0
     assert run([*plain, "clock.csv", "--hourly", "hours.csv"]) == 0
-    assert "note: By the hours of the till" in capsys.readouterr().err
+    assert "note: Stock-outs, detected by hours without sales" in capsys.readouterr().err
     assert run([*plain, "flagged.csv", "--hourly", "flags.csv"]) == 0
-    assert "note: Shelves were empty for hours" in capsys.readouterr().err
+    assert "note: Stock-outs: " in capsys.readouterr().err
     alone = ["plan", "--receipts", "receipts.csv", "--model", "linear", "--horizon", "3"]
     assert run([*alone, "-o", "alone.csv", "--json", "--report", "report.html"]) == 0
     assert json.loads(capsys.readouterr().out)["columns"]["series"] == ["item"]
@@ -109,8 +109,8 @@ def test_a_diagnosis_says_which_days_the_clock_gave_away(folder, capsys):
     words = [*DIAGNOSE.replace("sales.csv", "few.csv").split(), "--receipts", "utc.csv"]
     assert run([*words, "--time-zone", "Europe/Berlin"]) == 0
     said = capsys.readouterr().out
-    assert "By the hours of the till" in said
-    assert "Days that lost most:" in said
+    assert "Stock-outs, detected by hours without sales" in said
+    assert "Days with the most lost sales:" in said
 
 
 DIAGNOSE = "diagnose sales.csv --observed sales --features item"
@@ -119,25 +119,25 @@ DIAGNOSE = "diagnose sales.csv --observed sales --features item"
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("hours absent.csv", "there is no such file"),
+        ("hours absent.csv", "that exists, got no such file"),
         ("hours late.csv", "from 0 to 23, got 24 in column 'hour'"),
         ("hours zero.csv", "must have sales, got none"),
-        ("hours hours.csv --receipts", "--date must hold the time of day"),
-        ("hours hours.csv --series shop", "got 'shop'; it has date, item, hour, sales"),
+        ("hours hours.csv --receipts", "--date must have the time of day"),
+        ("hours hours.csv --series shop", "got 'shop'. Its columns are date, item, hour, sales"),
         ("hours hours.csv --opens 20 --closes 8", "closes must be after opens"),
         ("hours hours.csv -o hours.csv", "must not be another file of this command"),
-        ("hours utc.csv --receipts", "--time-zone must be said where times are those of UTC"),
-        ("hours receipts.csv --receipts --hour time", "--hour is of hours, not of receipts"),
-        ("plan", "A table of sales must be given, or hours of the till, got neither"),
-        ("plan sales.csv --hourly hours.csv --receipts receipts.csv", "got both"),
-        ("plan sales.csv --closes 20", "give --hourly or --receipts"),
+        ("hours utc.csv --receipts", "--time-zone must be given for times in UTC"),
+        ("hours receipts.csv --receipts --hour time", "--hour must not be given with --receipts"),
+        ("plan", "Give a table of sales, or hourly sales with --hourly or --receipts"),
+        ("plan sales.csv --hourly hours.csv --receipts receipts.csv", "must not both be given"),
+        ("plan sales.csv --closes 20", "add --hourly or --receipts"),
         ("plan other.csv --hourly hours.csv", "got 'sku'"),
-        ("plan total.csv --hourly hours.csv", "several of hour 8 on 2024-01-01"),
+        ("plan total.csv --hourly hours.csv", "several for hour 8 on 2024-01-01"),
         (
             "plan --hourly hours.csv --holding 1 --shortage 3",
             "--holding is an option of unmet replenish",
         ),
-        (f"{DIAGNOSE} --opens 3", "give --hourly or --receipts"),
+        (f"{DIAGNOSE} --opens 3", "add --hourly or --receipts"),
     ],
 )
 def test_wrong_uses_get_one_sentence(folder, capsys, line, sentence):

@@ -38,7 +38,7 @@ def test_no_string_of_the_library_names_an_option():
         ("lead_time must be whole, got 1.5.", "--lead-time must be whole, got 1.5."),
         ("Say so (gaps='zero'), or (known_future=).", "Say so (--gaps zero), or (--known-future)."),
         ("lot must be positive.", "--step must be positive."),
-        ("Each series must have one row a day.", "Each series must have one row a day."),
+        ("Each series must have one row per day.", "Each series must have one row per day."),
         ("columns['stock'] must be numbers.", "--stock must be numbers."),
         ("max_rows must be at least 1.", "max_rows must be at least 1."),
     ],

@@ -59,17 +59,15 @@ def test_all_is_as_planned(folder, capsys):
     shown = capsys.readouterr().out
     assert "84 new rows, 2024-03-11 to 2024-04-07." in shown
     assert shown.splitlines()[2].split() == ["what", "expected", "seen", "verdict"]
-    assert shown.endswith("All is as planned.\n")
+    assert shown.endswith("Keep the plan: sales and stock-outs are as planned.\n")
 
 
 def test_a_plan_that_no_longer_holds_has_its_own_exit_code(folder, capsys):
     assert run(["monitor", "plan.unmet", "doubled.csv"]) == 4
     shown = capsys.readouterr().out
     assert "plan again" in shown
-    assert (
-        "Sales lie above what the plan expected of the same weekdays. Sure since 2024-03" in shown
-    )
-    assert shown.endswith("Plan again, with the new rows.\n")
+    assert "Total sales are above the forecast of the plan. Significant since 2024-03" in shown
+    assert shown.endswith("Plan again with the new rows: the change is significant.\n")
 
 
 def test_json_has_everything(folder, capsys):
@@ -90,29 +88,32 @@ def test_a_log(folder, capsys):
     log.with_columns(decided=None, delivered=None).write_parquet("log.parquet")
     assert run(["monitor", "plan.unmet", "same.csv", "--log", "log.parquet"]) == 0
     shown = capsys.readouterr()
-    assert "days that sold out, by the log" in shown.out
-    assert "note: The log says of 21 days what was there to sell." in shown.err
+    assert "stock-outs, by the log" in shown.out
+    assert "note: Stock of 21 days was read from the log." in shown.err
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["text.unmet", "same.csv"], "text.unmet is not a file that unmet.save wrote"),
+        (["text.unmet", "same.csv"], "text.unmet must be a file that unmet saved"),
         (
             ["model.unmet", "same.csv"],
-            "unmet plan or unmet replenish has saved, got a DecisionPlan",
+            "unmet plan --save wrote, got a DecisionPlan",
         ),
-        (["plan.unmet", "absent.csv"], "there is no such file"),
+        (["plan.unmet", "absent.csv"], "that exists, got no such file"),
         (
             ["plan.unmet", "sales.csv"],
             "table must have rows after the plan's last day, 2024-03-10, got none after 2024-03-10",
         ),
         (
             ["plan.unmet", "other.csv"],
-            "table must have the columns that the plan was made from, got no 'sales' but date,",
+            "table must have the columns of the plan, got no 'sales' but date,",
         ),
         (["plan.unmet", "same.csv", "--level", "5"], "--level must be a number above 0 and below"),
-        (["plan.unmet", "same.csv", "--log", "no.parquet"], "there is no no.parquet"),
+        (
+            ["plan.unmet", "same.csv", "--log", "no.parquet"],
+            "--log must be a file that exists, got no.parquet",
+        ),
         (["plan.unmet", "same.csv", "--log", "same.csv"], "must be a log of decisions with the"),
     ],
 )

@@ -42,14 +42,14 @@ def test_a_table_becomes_a_sheet(folder, capsys):
         "to change it",
         "--sold-out",
         "Not used: returns (known only afterwards).",
-        "180 rows of 3 series, a day each, 2024-01-01 to 2024-02-29",
-        "9 orders from 2024-03-01 to 2024-03-03",
+        "180 rows, 3 series, one row per day, 2024-01-01 to 2024-02-29",
+        "units for 2024-03-01 to 2024-03-03 (9 orders): ",
         "usual sales",
     ):
         assert words in shown.out
     for word in ("IEO", "p =", "z =", "likelihood", "quantile", "censored"):
         assert word not in shown.out + shown.err
-    assert "note: No costs were given: orders meet demand on 90% of the days" in shown.err
+    assert "note: No costs were given, so orders aim at 90% service level" in shown.err
     assert "wrote orders.csv" in shown.err
     sheet = pl.read_csv("orders.csv", infer_schema_length=0)
     assert sheet.columns[:3] == ["item", "date", "order"]
@@ -73,7 +73,7 @@ def test_json(folder, capsys):
     assert found["choice"]["model"] == "seasonal"
     assert found["orders"] == 9
     parts = found["total"]
-    total = parts["usual_sales"] + parts["hidden_demand"] + parts["safety"]
+    total = parts["usual_sales"] + parts["hidden_demand"] + parts["safety stock"]
     assert total == pytest.approx(parts["order"], abs=1e-2)
     assert found["files"] == ["sheet.parquet"]
     assert pl.read_parquet("sheet.parquet").height == 9
@@ -93,23 +93,26 @@ def test_a_new_item_of_the_table_of_coming_days(folder, capsys):
     [
         (
             ["absent.csv"],
-            "absent.csv must be a CSV, Excel or Parquet file, but there is no such file",
+            "absent.csv must be a CSV, Excel or Parquet file that exists, got no such file",
         ),
         (["sales.csv", "--report", "r.pdf"], "--report must end in .html or .htm, got r.pdf"),
         (["sales.csv", "--horizon", "0"], "horizon must be a whole number from 1 to 366, got 0"),
-        (["sales.csv", "--underage", "3"], "overage must be given where underage is"),
+        (["sales.csv", "--underage", "3"], "--overage must be given with --underage"),
         (["sales.csv", "--gaps", "fill"], "gaps must be 'auto', 'missing' or 'zero', got 'fill'"),
-        (["sales.csv", "--step", "six"], "--step must be a number or 'none', got 'six'"),
-        (["sales.csv", "--sales", "sale"], "sales must name columns of the table, got 'sale'"),
-        (["sales.csv", "--series", "item,"], "Column names must not be empty, got 'item,'"),
+        (
+            ["sales.csv", "--step", "six"],
+            "--step must be a number, such as 6, or 'none', got 'six'",
+        ),
+        (["sales.csv", "--sales", "sale"], "sales must be a column of the table, got 'sale'"),
+        (["sales.csv", "--series", "item,"], "separated by single commas, got 'item,'"),
         (["sales.csv", "--model", "magic"], "model must be 'auto', one of 'seasonal'"),
         (
             ["two.csv"],
-            "--sales must be one column, got 'north sold' (11, 2, 13) and 'south sold' (11",
+            "got several likely ones, 'north sold' (11, 2, 13), 'south sold' (11",
         ),
         (
             ["repeated.csv", "--duplicates", "error"],
-            "Each series must have one row a day, got 2024-01-01 several times",
+            "Each series must have one row per day, got 2024-01-01 several times",
         ),
     ],
 )
@@ -190,7 +193,7 @@ def planned_once(tmp_path, monkeypatch, capsys):
     return pl.read_csv("orders.csv", schema_overrides={"item": pl.String})
 
 
-READ_BACK = "The file of orders that is written anew says of 42 days what was there to sell."
+READ_BACK = "Stock of 42 days was read from the previous file of orders."
 
 
 def test_orders_of_the_last_plan_tell_what_was_there(planned_once, capsys):

@@ -97,5 +97,5 @@ def test_what_the_encoding_lacks_is_refused(tmp_path, capsys):
     assert run(["fit", str(table), *NONE, "-o", model]) == 0
     capsys.readouterr()
     assert run(["decide", model, str(table), "-o", str(output), "--name", "bestellen ✓"]) == 2
-    assert "characters of cp1252 only" in capsys.readouterr().err
+    assert "only characters of its encoding cp1252" in capsys.readouterr().err
     assert not output.exists()

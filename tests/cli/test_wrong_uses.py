@@ -105,18 +105,21 @@ WRONG = [
     (fit("--observed", "nope"), "'nope'"),
     (fit("--date", "kind"), "'kind'"),
     (fit("--date", "day", "--calendar", "hour"), "'hour'"),
-    (fit("--by", "sales"), "--by must not be what is to be explained"),
+    (fit("--by", "sales"), "--by must not include the observation or its flags"),
     (fit("--censored-column", "maybe"), "'perhaps'"),
     # costs
     (fit(costs=["--overage", "1"]), "underage"),
     (["fit", "sales.csv", *PARTS[:4]], "--planned must be given"),
-    (fit("--service-level", ".9"), "--service-level and underage must not both be given"),
-    (["fit", "sales.csv", *PARTS, "--service-level", ".9"], "--service-level is not for problem"),
+    (fit("--service-level", ".9"), "--service-level must not be given with --underage"),
+    (
+        ["fit", "sales.csv", *PARTS, "--service-level", ".9"],
+        "--service-level must not be given with problem",
+    ),
     # rows that cannot be
     (fit("--bad-rows", "ignore"), "--bad-rows"),
     (
         fit("--observed", "returns", "--bad-rows", "refuse"),
-        "'returns' below 0 (first row 7 with -4)",
+        "1 with 'returns' below 0, the first in row 9 (-4)",
     ),
     # model and band
     (fit("--problem", "lottery"), "'lottery'"),
@@ -140,7 +143,7 @@ WRONG = [
     (decide("--lower", "9", "--upper", "3"), "lower and upper"),
     (decide("--minimum", "5", model="ages.unmet"), "minimum"),
     # evaluating and comparing
-    (["evaluate", "m", "sales.csv", "--censored-column", "nothing"], "too few rows"),
+    (["evaluate", "m", "sales.csv", "--censored-column", "nothing"], "Too few rows"),
     (["evaluate", "ages.unmet", "sales.csv"], "--truth"),
     (compare("--folds", "0"), "--folds"),
     (compare("--horizon", "7"), "horizon"),
@@ -183,7 +186,9 @@ def test_an_error_of_our_own(folder, capsys, monkeypatch):
     before = contents(folder)
     assert run(PLAIN) == 1
     printed = capsys.readouterr()
-    assert printed.err.startswith("unmet: an error of our own, please report it: ZeroDivisionError")
+    assert printed.err.startswith(
+        "unmet: This is a bug in unmet, please report it: ZeroDivisionError"
+    )
     assert printed.err.count("\n") == 1
     assert printed.out == ""
     assert contents(folder) == before

@@ -104,6 +104,6 @@ def test_a_service_level_is_the_critical_ratio():
     assert cost.level == pytest.approx([0.95, 0.6])
     assert repr(Newsvendor.from_service_level(0.8)) == repr(Newsvendor.at_level(0.8))
     with pytest.raises(
-        InvalidInput, match="service_level must be strictly between 0 and 1, got 95"
+        InvalidInput, match=r"service_level must be strictly between 0 and 1, such as .95, got 95"
     ):
         Newsvendor.from_service_level(95)

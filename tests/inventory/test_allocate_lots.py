@@ -50,7 +50,7 @@ def test_a_large_lot_that_does_not_fit_leaves_room_for_small_ones():
     assert found.decision.tolist() == [0, 3, 2]
     assert found.shadow_price == pytest.approx(9.0)
     assert found.gap == pytest.approx(9 * 9.0 - 3 * 5 - 2 * 4)
-    assert "No allocation saves more than another 58." in str(found)
+    assert "The allocation is within 58 of the optimum." in str(found)
 
 
 def test_the_gap_is_less_than_what_one_lot_saves():

@@ -246,7 +246,7 @@ def test_a_projection_is_what_a_shop_that_counts_units_pays(shop):
         ),
         (
             lambda: replenish(np.ones((1, 2, 3)), SupplyRules(), StockState([-1.0])),
-            "on_hand must be 0 or more where unmet demand is lost, got -1.",
+            "on_hand must be 0 or more if unmet demand is lost, got -1.",
         ),
         (
             lambda: replenish(np.ones((2, 2, 3)), SupplyRules(), StockState([1.0])),

@@ -89,9 +89,9 @@ def test_backorders_are_served_before_anybody_else():
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"lead_time": 1.5}, "lead_time must be whole periods from 0 to 366, got 1.5."),
-        ({"review": 0}, "review must be whole periods from 1 to 366, got 0."),
-        ({"shelf_life": 0}, "shelf_life must be whole periods from 1 to 366, got 0."),
+        ({"lead_time": 1.5}, "lead_time must be a whole number of periods from 0 to 366, got 1.5."),
+        ({"review": 0}, "review must be a whole number of periods from 1 to 366, got 0."),
+        ({"shelf_life": 0}, "shelf_life must be a whole number of periods from 1 to 366, got 0."),
         ({"unmet": "ignored"}, "unmet must be 'lost' or 'backordered', got 'ignored'."),
         ({"shortage": 0}, "shortage must be"),
         ({"holding": -1, "shortage": 1}, "holding must be"),
@@ -101,7 +101,10 @@ def test_backorders_are_served_before_anybody_else():
             "got [[3]].",
         ),
         ({"lead_time": {1: 0.5, 2: 0.4}}, "lead_time must have chances from 0 to 1 that add up"),
-        ({"lead_time": {1.5: 1.0}}, "lead_time must be whole periods from 0 to 366, got 1.5."),
+        (
+            {"lead_time": {1.5: 1.0}},
+            "lead_time must be a whole number of periods from 0 to 366, got 1.5.",
+        ),
         ({"lead_time": {}}, "lead_time must have chances from 0 to 1 that add up"),
     ],
 )
@@ -124,7 +127,7 @@ def test_rules_that_cannot_be_are_refused_in_one_sentence(wrong, sentence):
         (lambda: StockState([np.nan]), "on_hand must"),
         (
             lambda: StockState([-3.0]).check(SupplyRules(), 1),
-            "on_hand must be 0 or more where unmet demand is lost, got -3.",
+            "on_hand must be 0 or more if unmet demand is lost, got -3.",
         ),
         (
             lambda: StockState([3.0]).check(SupplyRules(), 2),

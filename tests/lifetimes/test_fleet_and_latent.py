@@ -122,7 +122,7 @@ def test_sure_and_anything_is_possible_are_not_said_together(seed):
     found = rule.fit(COST, part.features, part.times).diagnosis_
     low, high = found.share_range
     assert (low, high > 0.4, found.identified) == (0.0, True, "no")
-    assert any("others that fit as well hide up to" in note for note in found.notes)
+    assert any("other models that fit as well have up to" in note for note in found.notes)
 
 
 def test_bad_input_is_one_sentence(rule):

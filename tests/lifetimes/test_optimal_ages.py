@@ -96,7 +96,7 @@ def test_parts_that_do_not_wear_out_are_never_replaced(distribution):
     found = optimal_age(AgeReplacement(1, 6), distribution)
     assert found.age == np.inf
     assert found.cost == found.run_to_failure == pytest.approx(6 / distribution.mean)
-    assert str(found).startswith("Never replace before a failure")
+    assert str(found).startswith("Replace at failure")
 
 
 def test_the_printed_form_replaces_at_once():
@@ -131,9 +131,9 @@ def test_ages_from_quantiles_alone(cost, distribution):
 
 
 def test_bad_input_is_one_sentence():
-    with pytest.raises(InvalidInput, match=r"^shape must be a finite positive number, got -1.0\.$"):
+    with pytest.raises(InvalidInput, match=r"^shape must be a finite number above 0, got -1.0\.$"):
         Weibull(-1.0)
-    with pytest.raises(InvalidInput, match=r"^deviation must be a finite positive number"):
+    with pytest.raises(InvalidInput, match=r"^deviation must be a finite number above 0"):
         Lognormal(3.0, [0.4, 0.5])
     with pytest.raises(
         Unsupported, match=r"^cost must be AgeReplacement or Preventive.*Newsvendor"

@@ -107,7 +107,7 @@ def test_real_suspensions_move_the_optimum():
     knowing = replacement_age(cost, times, censored=suspended, method="weibull")
     ignoring = replacement_age(cost, times, method="weibull")
     assert knowing.age > 2 * ignoring.age
-    assert "From failures: 10, suspensions: 21" in str(knowing)
+    assert "Failures: 10, suspensions: 21" in str(knowing)
 
 
 def test_where_data_end_the_answer_says_so():
@@ -116,8 +116,8 @@ def test_where_data_end_the_answer_says_so():
     cost, known = AgeReplacement(1, 1.5), {"times": times, "censored": suspended}
     found = replacement_age(cost, **known, method="kaplan-meier")
     assert found.age == 100
-    assert "2 failures the age is hardly more than a guess" in found.notes[1]
-    assert "nothing is known of later ages" in found.notes[2]
+    assert "very uncertain with fewer than 10 failures: there are 2" in found.notes[1]
+    assert "there are no data beyond it" in found.notes[2]
     assert np.isnan(found.run_to_failure)
     far = replacement_age(AgeReplacement(1, 1.5), times, censored=suspended, method="weibull")
     assert far.age > 100

@@ -134,7 +134,7 @@ def test_a_limit_can_be_raised(members, tmp_path):
 def test_other_ways_to_pack_are_not_unpacked(how, members, tmp_path):
     path = tmp_path / "model"
     path.write_bytes(_zipped(members, how))
-    with pytest.raises(InvalidInput, match="is damaged"):
+    with pytest.raises(InvalidInput, match="must be an undamaged file"):
         unmet.load(path)
 
 
@@ -143,7 +143,7 @@ def test_what_declares_less_than_it_is_stops_there(members, tmp_path):
     content = _zipped({**members, "arrays.bin": bytes(size)})
     path = tmp_path / "model"
     path.write_bytes(content.replace(size.to_bytes(4, "little"), (1000).to_bytes(4, "little")))
-    with pytest.raises(InvalidInput, match="is damaged"):
+    with pytest.raises(InvalidInput, match="must be an undamaged file"):
         unmet.load(path)
 
 

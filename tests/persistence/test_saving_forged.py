@@ -106,14 +106,14 @@ def test_what_models_do_not_hold_is_refused_by_name(kind, path):
     with pytest.raises(InvalidInput) as caught:
         unmet.load(path)
     text = str(caught.value)
-    assert text.startswith(f"{path} was not loaded: it asks for ")
+    assert text.startswith(f"{path} was not loaded, because it has the type ")
     assert node["__class__"] in text
     assert "\n" not in text
 
 
 FORGED = {
-    "no label": ({"$is": "os.system", "state": {}}, "it asks for 'os.system'"),
-    "a path": ({"$is": "unmet.estimators.linear.LinearDecision", "state": {}}, "it asks for "),
+    "no label": ({"$is": "os.system", "state": {}}, "it has the type 'os.system'"),
+    "a path": ({"$is": "unmet.estimators.linear.LinearDecision", "state": {}}, "it has the type "),
     "objects": ({"$array": ["|O", [1], 0, "C", "<f8"]}, "an array of '<f8' written as '|O'"),
     "to objects": ({"$array": ["<f8", [1], 0, "C", "|O"]}, "an array of '|O'"),
     "too long": ({"$array": ["<f8", [1 << 40], 0, "C", "<f8"]}, "an array in it is not as long as"),

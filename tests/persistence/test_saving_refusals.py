@@ -19,8 +19,8 @@ from unmet import LinearDecision
 from unmet.errors import InvalidInput, Unsupported
 
 FOREIGN = (
-    "is not a file that unmet.save wrote, or its end is missing; a pickle, as pickle, joblib and "
-    "torch write them, is never opened, because opening a pickle can run any code."
+    "must be a file that unmet saved, got another or an incomplete one (a pickle is never "
+    "opened, because it can run any code)."
 )
 
 
@@ -56,7 +56,7 @@ def _change(path, **changes):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    assert _sentence(tmp_path / "no").startswith("path must be a file that exists, got ")
+    assert _sentence(tmp_path / "no").startswith("The model must be a file that exists, got ")
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n"])
@@ -93,14 +93,14 @@ def test_a_changed_byte(path):
     for member in (b"header.json", b"state.json", b"arrays.bin"):
         place = content.index(member) + len(member) + 40
         path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-        assert _sentence(path).startswith(f"{path} is damaged")
+        assert _sentence(path).startswith(f"{path} must be an undamaged file")
 
 
 def test_a_newer_format_and_a_newer_version(path):
     _change(path, version="99.0")
     assert np.array_equal(unmet.load(path).predict(X), made("exact").predict(X))
     _change(path, format=4, new="field")
-    assert "was written by unmet 99.0 in format 4" in _sentence(path)
+    assert "got format 4 of unmet 99.0" in _sentence(path)
     assert _sentence(path).endswith("update unmet.")
 
 
@@ -117,10 +117,10 @@ def test_a_cost_of_ones_own(tmp_path):
     path = tmp_path / "model"
     with pytest.raises(Unsupported) as caught:
         model.save(path)
-    assert "it holds own_costs.Taxed" in str(caught.value)
+    assert "it has the type own_costs.Taxed" in str(caught.value)
     assert "load(path, trusted=['own_costs.Taxed'])" in str(caught.value)
     unmet.save(model, path, trusted=["own_costs.Taxed"])
-    assert "it asks for own_costs.Taxed, which models of unmet do not hold" in _sentence(path)
+    assert "it has the type own_costs.Taxed, which no model of unmet has" in _sentence(path)
     loaded = unmet.load(path, trusted=["own_costs.Taxed"])
     assert np.array_equal(loaded.predict(X), model.predict(X))
     assert loaded.cost == Taxed(3, 0.2)
@@ -137,8 +137,8 @@ def test_a_file_of_an_older_format_says_how_to_make_a_new_one(number, payload, t
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("header.json", json.dumps({**header, "sha256": "", "unpacked": 1}))
             archive.writestr(payload, b"")
-        expected = f"was written by unmet 0.1 in format {number}, and this version, "
-        assert _sentence(path) == f"{path} {expected}{unmet.__version__}, reads format 3: {how}"
+        expected = f"must have format 3 of unmet {unmet.__version__}, got format {number} of unmet"
+        assert _sentence(path) == f"{path} {expected} 0.1: {how}"
 
 
 def test_skops_is_only_needed_for_objects_of_scikit_learn(path, monkeypatch):

@@ -114,7 +114,7 @@ def test_costs_by_row_and_rows_held_out_at_random(monkeypatch, table):
     plan = plan_from_options(**words)
     decided, found = spied(monkeypatch, plan, table, **options)
     assert found.folds == ()
-    assert "the future may have helped" in found.notes[0]
+    assert "methods may have been fitted to later rows" in found.notes[0]
     blocks = at_random(table, 3)
     demand, margin = (
         table[name].to_numpy()[np.concatenate(blocks)] for name in ("demand", "margin")
@@ -150,7 +150,7 @@ def test_flags_let_it_price_what_was_seen(monkeypatch):
     assert [each.method for each in found.methods] == names
     assert found.basis == "seen"
     assert found["plan"].saving > 0 > found["eas"].saving
-    assert "weighted for those that sold out" in found.notes[0]
+    assert "weighted for those that did" in found.notes[0]
     demand = table["demand"].to_numpy()[np.concatenate(at_random(table, 2))]
     true = {name: nv_cost(order, demand) for name, order in decided.items()}
     for one, other in (("eas", "plan"), ("ieo", "plan")):
@@ -179,7 +179,7 @@ def test_flags_price_plans_that_do_not_learn_from_them():
     fitted = plan_from_options(**words, band="none").fit(table)
     plain = plan_from_options(**BASE, band="none").fit(table)
     np.testing.assert_array_equal(fitted.decide(table).decision, plain.decide(table).decision)
-    assert any("only evaluate decisions here" in note for note in fitted.notes_)
+    assert any("used for evaluation only" in note for note in fitted.notes_)
 
 
 def test_evaluate_agrees_with_the_measures(table):
@@ -234,10 +234,10 @@ def test_flags_price_a_fitted_plan():
         assert found.n_rows == 900
         more = found["ieo"].cost - found["plan"].cost
         assert more == pytest.approx(really, rel=0.2)
-        assert "weighted for those that sold out" in found.notes[0]
-        assert not any("nearly all past orders" in note for note in found.notes)
+        assert "weighted for those that did" in found.notes[0]
+        assert not any("exceeds nearly all past orders" in note for note in found.notes)
     low = evaluate(plan, sales_table(300, seed=5), lower=150)
-    assert any("of the rows some decision lies above nearly all" in note for note in low.notes)
+    assert any("of the rows some decision exceeds nearly all" in note for note in low.notes)
     # sales alone would prefer to order less
     naive = evaluate(plan, new.with_columns(demand="sales"), "demand")
     assert naive["ieo"].cost - naive["plan"].cost < 0.5 * really
@@ -246,15 +246,17 @@ def test_flags_price_a_fitted_plan():
 def test_nothing_to_price_by():
     table = sales_table(60)
     plan = plan_from_options(**BASE, band="none").fit(table)
-    with pytest.raises(InvalidInput, match=r"truth must name a column.*got neither"):
+    with pytest.raises(InvalidInput, match=r"needs the column of the truth.*add one"):
         evaluate(plan, table)
     for flags in (pl.lit(True), pl.lit(None, dtype=pl.Boolean)):
-        with pytest.raises(InvalidInput, match="Flags and stock say of too few rows"):
+        with pytest.raises(InvalidInput, match="Too few rows have flags or stock"):
             evaluate(plan, table.with_columns(out=flags), columns={"censored": "out"})
 
 
 def left_out(found):
-    return [note.partition(", because")[0] for note in found.notes if note.startswith("Left out")]
+    return [
+        note.partition(", because")[0] for note in found.notes if note.startswith("Not compared")
+    ]
 
 
 def test_every_method_is_shown_or_named(monkeypatch, table):
@@ -264,7 +266,7 @@ def test_every_method_is_shown_or_named(monkeypatch, table):
     for words in ({"band": (0.0, 5.0)}, {"band": "none"}, {"band": "none", "by": ["store"]}):
         found = compare(plan_from_options(**BASE, **words), table, truth="demand", n_splits=2)
         shown = {each.method for each in found.methods} & baselines
-        named = {name for name in baselines if f"Left out: {METHODS[name]}" in left_out(found)}
+        named = {name for name in baselines if f"Not compared: {METHODS[name]}" in left_out(found)}
         assert shown | named == baselines
         assert not shown & named
 
@@ -273,9 +275,9 @@ def test_without_optuna_one_method_is_left_out_and_one_note_says_so(monkeypatch,
     monkeypatch.setitem(sys.modules, "optuna", None)
     found = compare(plan_from_options(**BASE, band=(0.0, 5.0)), table, truth="demand", n_splits=2)
     assert [each.method for each in found.methods] == ["eas", "ieo", "plan"]
-    (note,) = [each for each in found.notes if each.startswith("Left out")]
+    (note,) = [each for each in found.notes if each.startswith("Not compared")]
     assert re.fullmatch(
-        "Left out: the published method, because SearchedBand needs optuna: install it with pip "
+        "Not compared: published method, because SearchedBand needs optuna: install it with pip "
         "install 'optuna>=.*'.",
         note,
     )
@@ -288,7 +290,7 @@ def test_flags_that_say_too_little_are_told(monkeypatch, table):
     few = table.with_columns(out=pl.when(row < 60).then("out"))
     found = compare(plan_from_options(**BASE, censored_column="out"), few, n_splits=2)
     assert found.basis == "estimate"
-    assert any("say of too few rows whether they sold out" in note for note in found.notes)
+    assert any("Too few rows have flags or stock" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -305,9 +307,9 @@ def test_flags_that_say_too_little_are_told(monkeypatch, table):
         ),
         ({"date": "date"}, {"n_splits": 0}, "n_splits must be a whole number of at least 1"),
         ({"date": "date"}, {"horizon": 0}, "horizon must be a whole number of at least 1"),
-        ({}, {"truth": "nope"}, "truth must name columns of the table, got 'nope'"),
-        ({}, {"truth": "price"}, "features must not be what is to be explained, got 'price'"),
-        ({}, {"truth": "store"}, "truth must hold numbers"),
+        ({}, {"truth": "nope"}, "truth must be a column of the table, got 'nope'"),
+        ({}, {"truth": "price"}, "features must not include the truth, got 'price'"),
+        ({}, {"truth": "store"}, "truth must have numbers"),
     ],
 )
 def test_wrong_comparisons(table, words, options, sentence):

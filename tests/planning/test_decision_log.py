@@ -59,7 +59,7 @@ def test_flags_know_logged_days_alone() -> None:
     log = DecisionLog(["item"]).suggested(order_table([4, 7]))
     hidden, notes = log.flags(panel_of([[4, 3], [6, 2]]))
     np.testing.assert_array_equal(hidden, [[1, np.nan], [0, np.nan]])
-    assert notes == ["The log says of 2 days what was there to sell."]
+    assert notes == ["Stock of 2 days was read from the log."]
 
 
 def test_more_sold_than_logged_is_not_known() -> None:
@@ -67,7 +67,7 @@ def test_more_sold_than_logged_is_not_known() -> None:
     log = DecisionLog(["item"]).suggested(order_table([4, 7]))
     hidden, notes = log.flags(panel_of([[9, 3], [6, 2]]))
     np.testing.assert_array_equal(hidden, [[np.nan, np.nan], [0, np.nan]])
-    assert "On 1 of these days more was sold" in notes[1]
+    assert "Sales exceed that stock on 1 of these days" in notes[1]
 
 
 def written(orders: list[float], items: str = "ab") -> pl.DataFrame:
@@ -97,7 +97,7 @@ def test_written_orders_count_only_if_sales_agree_with_them(orders, items, sales
         assert not notes
     else:
         np.testing.assert_array_equal(hidden, told)
-        assert "file of orders that is written anew says of 2 days" in notes[0]
+        assert "Stock of 2 days was read from the previous file of orders" in notes[0]
 
 
 def test_other_tables_are_no_written_orders() -> None:
@@ -111,7 +111,7 @@ def test_overrides_are_priced_against_suggestions() -> None:
     panel = panel_of([[6], [7]])
     found = log.overrides(panel, panel.observed, Newsvendor(3, 1))
     assert (found.count, found.known, found.cost) == (1, 1, -6.0)
-    assert "has saved 6" in str(found)
+    assert "cost 6 less" in str(found)
     later = log.overrides(
         panel_of([[np.nan, 2], [7, 3]]), np.full((2, 2), np.nan), Newsvendor(3, 1)
     )

@@ -55,13 +55,11 @@ def test_takes_the_distribution_where_a_line_cannot_follow(chosen):
     assert isinstance(plan.estimator_.model_, DistributionDecision)
     assert choice.scored
     assert choice.cost["distribution"] < choice.cost["linear"]
-    assert "on the last quarter of the days, which it had not seen, it costs" in choice.why
+    assert "In a backtest on the last quarter of the days its orders cost" in choice.why
     content = report_data(plan)
-    assert choice.why in content["notes"]
-    assert choice.why not in content["answer"]
+    assert choice.why in content["answer"]
     assert (
-        content["inputs"]["model"]
-        == "distribution, of linear, distribution (chosen on rows held out)"
+        content["inputs"]["model"] == "distribution, of linear, distribution (chosen in a backtest)"
     )
     assert plan.words == "this plan: distribution, latent band"
 
@@ -121,7 +119,7 @@ def test_without_flags_there_is_a_linear_model_and_a_sentence(small):
         features = plan.encoder(rows.table).transform(rows.table)
         choice = HeldOut(plan, features, rows).choose(plan.cost)
         assert (choice.model, choice.scored) == ("linear", False)
-        assert "neither flags nor stock say which rows sold out" in choice.why
+        assert "no flags or stock say which rows sold out" in choice.why
 
 
 @pytest.mark.slow
@@ -184,5 +182,5 @@ def test_wrong_models_are_named(model):
 
 
 def test_a_distribution_needs_its_band():
-    with pytest.raises(InvalidInput, match="model 'distribution' needs a LatentBand"):
+    with pytest.raises(InvalidInput, match="model 'distribution' needs band 'latent'"):
         plan_from_options(**BASE, model="distribution", band="none").check()

@@ -79,7 +79,7 @@ def test_drivers_are_found_where_they_were_put(plan):
 @pytest.mark.parametrize("model", ["distribution", "neural"])
 def test_nothing_to_take_apart(model):
     plan = OrderPlan(horizon=2, model=model).fit(sales_table(3))
-    with pytest.raises(Unsupported, match=r"of which there is nothing to take apart\.$"):
+    with pytest.raises(Unsupported, match=r"drivers must be False unless model is"):
         plan.explain(drivers=True)
 
 

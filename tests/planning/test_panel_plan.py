@@ -73,7 +73,7 @@ def test_the_choice_is_told(plan):
     choice = plan.choice_
     assert choice.model == "blend"
     assert set(choice.members) < set(choice.cost)
-    assert "on days that it had not seen" in choice.why
+    assert "In a backtest its orders cost" in choice.why
     assert choice.censoring_adjusted
     assert choice.to_dict()["model"] == choice.model
 
@@ -160,7 +160,7 @@ def test_a_new_item_is_ordered_like_similar_ones():
     assert set(own["based_on"]) == {"similar series"}
     big = order_table.filter(pl.col("item").is_in(["004", "005", "006", "007"]))["order"].mean()
     assert 0.3 * big < own["order"].mean() < 3 * big
-    assert any("1 series is new" in note for note in fitted.notes_)
+    assert any("1 new series" in note for note in fitted.notes_)
 
 
 def test_prices_that_are_known_move_orders():
@@ -243,7 +243,7 @@ def test_a_member_that_spoils_the_mean_is_left_out(monkeypatch):
     members = ("smoothing", "linear", "neural")
     fitted = OrderPlan(horizon=3, model=members).fit(sales_table(flags=False))
     assert fitted.choice_.members == ("smoothing", "linear")
-    assert "the others miss less without it" in fitted.choice_.left_out[0]
+    assert "without it, errors were smaller in the backtest" in fitted.choice_.left_out[0]
 
 
 def test_trees_are_left_out_where_their_package_is_missing(monkeypatch):
@@ -281,7 +281,7 @@ def test_all_wrong_words_are_told_at_once():
 def test_without_costs_nine_days_of_ten():
     fitted = OrderPlan(model="seasonal", horizon=1).fit(sales_table(n_series=2, n_days=30))
     assert fitted.cost_.level == pytest.approx(0.9)
-    assert "90% of the days" in fitted.notes_[0]
+    assert "90% service level" in fitted.notes_[0]
 
 
 def test_an_empty_table_and_one_whose_series_have_ended():
@@ -356,7 +356,7 @@ def test_flags_are_worth_more_than_a_rate(plan):
         sales_table()
     )
     assert told.orders().equals(plan.orders())
-    assert any("sell-out rate is not used" in note for note in told.notes_)
+    assert any("sell-out rate was not used" in note for note in told.notes_)
 
 
 def test_rates_that_are_none():

@@ -48,9 +48,9 @@ def test_the_same_as_the_model_made_by_hand(table, fitted):
     np.testing.assert_array_equal(
         found.outside_data, np.where(marked, "above the largest sales", "")
     )
-    said = [f"Above the largest sales ({top:g}): {marked.sum()} of {table.height} orders of rows "]
-    for notes, which in ((fitted.notes_, "learned from"), (found.notes, "decided on")):
-        assert [note.partition(". ")[0] for note in notes] == [f"{each}{which}" for each in said]
+    for notes, which in ((fitted.notes_, " of training rows"), (found.notes, "")):
+        start = f"{marked.sum()} of {table.height} orders{which} are above the largest sales"
+        assert [note.partition(":")[0] for note in notes] == [f"{start} ({top:g})"]
     assert (fitted.level, fitted.comparison_) == (0.75, None)
 
 
@@ -102,7 +102,7 @@ def test_flags_may_be_empty_and_failures_are_the_opposite(table):
         plan_from_options("sales", ["price"], failed_column="out", **replacement).rows(gaps).flag
     )
     np.testing.assert_array_equal(opposite, 1 - flags)
-    with pytest.raises(InvalidInput, match=r"flags in column 'out' .* got 'maybe' in row 0"):
+    with pytest.raises(InvalidInput, match=r"flags in column 'out' .* got 'maybe' in row 2"):
         plan_from_options(**BASE, censored_column="out").rows(
             table.with_columns(out=pl.lit("maybe"))
         )
@@ -172,7 +172,7 @@ def test_rows_without_an_observation_are_left_out_and_told(table):
     gaps = table.with_columns(sales=pl.when(pl.int_range(pl.len()) >= 2).then("sales"))
     plan = plan_from_options(**BASE, band="none").fit(gaps)
     assert plan.n_rows_ == table.height - 2
-    assert plan.notes_[0] == "2 rows have no number in 'sales' and were left out."
+    assert plan.notes_[0] == "Rows left out: 2 without a number in 'sales'."
     same = plan_from_options(**BASE, band="none").fit(table.slice(2))
     np.testing.assert_array_equal(plan.decide(table).decision, same.decide(table).decision)
 
@@ -184,7 +184,7 @@ def test_strange_values_are_named_when_deciding(fitted):
         (False, True),
         (True, False),
     ]
-    with pytest.raises(InvalidInput, match="features must name columns of the table, got 'kind'"):
+    with pytest.raises(InvalidInput, match="features must be a column of the table, got 'kind'"):
         fitted.decide(pl.DataFrame({"price": [10.0]}))
     with pytest.raises(InvalidInput, match="at least one row, got none"):
         fitted.decide(pl.DataFrame({"price": [], "kind": []}))
@@ -194,7 +194,7 @@ def test_dates_and_series(table):
     words = {**BASE, "date": "date", "calendar": ["weekend"], "band": (0.0, 4.0)}
     told = plan_from_options(**words).fit(table)
     assert len(told.notes_) == 2  # and orders above the largest sales
-    assert "name the columns that tell series apart" in told.notes_[0]
+    assert "name the columns that identify a series" in told.notes_[0]
     apart = plan_from_options(**words, series=["store"])
     rows = apart.rows(table)
     assert rows.notes == ()
@@ -216,9 +216,9 @@ def test_a_model_for_each_group(table):
     np.testing.assert_array_equal(plan.decide(table).decision, model.decide(X))
     new = table.head(3).with_columns(store=pl.Series(["north", "moon", "mars"]))
     assert plan.decide(new).notes == (
-        "Groups of store never seen in training are decided by the model of all: moon; mars.",
+        "New groups of store were decided by the model of all groups: moon; mars.",
     )
-    with pytest.raises(InvalidInput, match="by must name columns of the table, got 'store'"):
+    with pytest.raises(InvalidInput, match="by must be a column of the table, got 'store'"):
         plan.decide(table.drop("store"))
     assert plan.text_columns == ("kind", "store")
 
@@ -227,21 +227,24 @@ def test_a_model_for_each_group(table):
     ("words", "sentence"),
     [
         ({"problem": "lottery"}, "problem must be 'newsvendor', 'pricing' or 'replacement'"),
-        ({"goal": "revenue"}, "goal 'revenue' is for problem 'pricing'"),
+        ({"goal": "revenue"}, "goal 'revenue' needs problem 'pricing'"),
         (
             {"model": "forest"},
             "model must be 'auto', one of 'seasonal', 'linear', 'distribution', 'neural', ",
         ),
         ({"band": "rubber"}, "band must be 'latent', 'searched' or 'none'"),
-        ({"band": "none", "sellout_rate": 0.3}, "sellout_rate is only used by band 'latent'"),
+        ({"band": "none", "sellout_rate": 0.3}, "sellout_rate needs band 'latent'"),
         (
             {"problem": "pricing", "band": "none", "accepted_column": "out"},
-            "columns['accepted'] is only used by a band rule",
+            "columns['accepted'] needs band 'latent' or 'searched'",
         ),
-        ({"underage": None}, "underage must be given, a number or a column, got none"),
-        ({"underage_column": "margin"}, "underage and underage_column must not both be given"),
-        ({"planned": 1.0}, "planned is not for problem 'newsvendor'"),
-        ({"failed_column": "out"}, "columns['failed'] is not for problem 'newsvendor'"),
+        (
+            {"underage": None},
+            "underage must be given for problem 'newsvendor': add it, or underage_column",
+        ),
+        ({"underage_column": "margin"}, "underage must not be given with underage_column"),
+        ({"planned": 1.0}, "planned must not be given with problem 'newsvendor'"),
+        ({"failed_column": "out"}, "columns['failed'] must not be given with problem 'newsvendor'"),
     ],
 )
 def test_words_that_do_not_fit(words, sentence):
@@ -253,21 +256,25 @@ def test_words_that_do_not_fit(words, sentence):
 @pytest.mark.parametrize(
     ("words", "change", "sentence"),
     [
-        ({"features": ["sales"]}, {}, "features must not be what is to be explained, got 'sales'"),
-        ({"features": []}, {}, "features must name at least one column"),
+        (
+            {"features": ["sales"]},
+            {},
+            "features must not include the observation or its flags, got 'sales'",
+        ),
+        ({"features": []}, {}, "features must have at least one column"),
         (
             {"underage": None, "underage_column": "margin"},
             {"margin": 0.0},
-            "underage_column must hold numbers above 0, got 0 in column 'margin', row 0",
+            "underage_column must have numbers above 0, got 0 in row 2 of column 'margin'",
         ),
         (
             {"overage": None, "overage_column": "margin"},
             {"margin": None},
-            "overage_column must have a number in every row, got None in 120 rows of column",
+            "overage_column must have a number in every row, got an empty cell in row 2 of column",
         ),
         ({}, {"sales": None}, "observed must have numbers, got none in column 'sales'"),
-        ({"stock_column": "nope"}, {}, "stock_column must name columns of the table, got 'nope'"),
-        ({"by": ["nope"]}, {}, "features and by must name columns of the table, got 'nope'"),
+        ({"stock_column": "nope"}, {}, "stock_column must be a column of the table, got 'nope'"),
+        ({"by": ["nope"]}, {}, "by must be a column of the table, got 'nope'"),
     ],
 )
 def test_tables_that_do_not_fit(table, words, change, sentence):

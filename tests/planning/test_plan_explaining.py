@@ -55,12 +55,12 @@ def test_refusals(table, plan):
     with pytest.raises(InvalidInput, match=r"^table must have at least one row, got none\.$"):
         plan.explain(table.head(0))
     plain = plan_from_options(**BASE, band="none").fit(table)
-    with pytest.raises(InvalidInput, match=r"fit it with explain=True\.$"):
+    with pytest.raises(InvalidInput, match=r"fitted with explain=True: fit it again\.$"):
         plain.explain(table)
     words = {"observed": "sales", "problem": "pricing", "features": ["price"], "band": "none"}
-    with pytest.raises(Unsupported, match=r"^Only orders .* got problem 'pricing'\.$"):
+    with pytest.raises(Unsupported, match=r"^explain needs .* got problem 'pricing'\.$"):
         plan_from_options(**words, underage=1, overage=2).fit(table, explain=True)
-    with pytest.raises(Unsupported, match=r"^Only orders of one model .* got by=\['kind'\]\.$"):
+    with pytest.raises(Unsupported, match=r"^explain needs .* one model .* got by=\['kind'\]\.$"):
         plan_from_options(**{**BASE, "features": ["price"]}, by=["kind"], band="none").fit(
             table, explain=True
         )
@@ -88,8 +88,8 @@ def test_the_command(table, tmp_path, monkeypatch, capsys):
         ["decide", "model.unmet", "coming.csv", "--explain", "--name", "rounding"],
     ):
         assert run(wrong) == 2
-        assert "--explain adds a column 'rounding', got" in capsys.readouterr().err
+        assert "--explain adds a column 'rounding', which" in capsys.readouterr().err
     assert run(["fit", "sales.csv", *WORDS, "--band", "none"]) == 0
     capsys.readouterr()
     assert run(["decide", "model.unmet", "coming.csv", "--explain"]) == 2
-    assert "fit it with --explain" in capsys.readouterr().err
+    assert "a plan fitted with --explain" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def test_prices_of_most_revenue(offers, revenue):
     rounded = revenue.decide(offers, 5, 0, 70).decision
     assert (rounded % 5 == 0).all()
     assert (np.abs(rounded - np.minimum(expected, 70)) <= 2.5 + 1e-9).all()
-    with pytest.raises(InvalidInput, match="minimum is for orders"):
+    with pytest.raises(InvalidInput, match="minimum must not be given for prices and ages"):
         revenue.decide(offers, None, minimum=5)
 
 
@@ -93,7 +93,7 @@ def test_revenue_against_brute_force(offers, revenue):
 
 def test_every_offer_needs_its_answer(offers):
     gaps = offers.with_columns(accepted=pl.when(pl.int_range(pl.len()) != 7).then("accepted"))
-    with pytest.raises(InvalidInput, match=r"must say of every offer .* row 7"):
+    with pytest.raises(InvalidInput, match=r"must say whether each offer .* row 9"):
         plan_from_options(**OFFERS, accepted_column="accepted", goal="revenue").fit(gaps)
 
 
@@ -134,16 +134,16 @@ def test_one_age_for_all(parts):
     content = report_data(plan)
     assert content["inputs"]["costs"] == "planned 1, failure 6"
     assert content["answer"][0].startswith(f"Replace at age {same.age:.4g}: cost ")
-    assert content["answer"][1].startswith("Interval of the age: ")
+    assert content["answer"][1].startswith("Confidence interval of the age: ")
     assert content["answer"][-1].endswith(
-        "of the parts were taken out before they failed (counted)."
+        "of the parts were replaced before they failed (counted)."
     )
     page = render(content)
-    assert "no band was wanted" not in page
-    assert "were taken for" not in page
+    assert "was not estimated, because the model has no band" not in page
+    assert "were taken as" not in page
     untold = report_data(plan_from_options(**PARTS).fit(parts))
-    assert untold["answer"][-1].endswith("Times in service are taken for lifetimes.")
-    with pytest.raises(InvalidInput, match="A comparison of ages needs features"):
+    assert untold["answer"][-1].endswith("Times in service are taken as lifetimes.")
+    with pytest.raises(InvalidInput, match="compare needs features"):
         compare(plan_from_options(**PARTS, failed_column="failed"), parts)
 
 
@@ -153,7 +153,7 @@ def test_where_no_plan_pays(parts):
         plan_from_options(**words, failed_column="failed").fit(parts).decide(parts.head(3), None)
     )
     if np.isinf(found.decision).all():
-        assert found.notes == ("For 3 rows no planned replacement pays: replace at failure.",)
+        assert found.notes == ("Replace at failure in 3 rows: planned replacement costs more.",)
     else:
         assert found.decision[0] > parts["hours"].max()
 
@@ -161,11 +161,14 @@ def test_where_no_plan_pays(parts):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"band": "none"}, "ages of replacement need a LatentBand"),
-        ({"model": "neural"}, "'distribution', 'linear' and by empty, got 'neural'"),
-        ({"by": ["load"]}, "and by empty, got 'auto' and ['load']"),
-        ({"censored_column": "suspended", "failed_column": "failed"}, "must not both be given"),
-        ({"accepted_column": "failed"}, "columns['accepted'] is not for problem 'replacement'"),
+        ({"band": "none"}, "replacement ages need band 'latent'"),
+        ({"model": "neural"}, "for prices of maximum revenue and replacement ages, got 'neural'"),
+        ({"by": ["load"]}, "replacement ages, got 'auto' and ['load']"),
+        ({"censored_column": "suspended", "failed_column": "failed"}, "must not be given with"),
+        (
+            {"accepted_column": "failed"},
+            "columns['accepted'] must not be given with problem 'replacement'",
+        ),
     ],
 )
 def test_words_of_ages_that_do_not_fit(words, sentence):
@@ -182,11 +185,13 @@ def test_decisions_outside_of_the_data_say_so(offers, parts):
     above = found.decision > top
     assert above.any()
     np.testing.assert_array_equal(
-        found.outside_data, np.where(above, "above every price asked", "")
+        found.outside_data, np.where(above, "above all offered prices", "")
     )
-    assert any(note.startswith("Above every price asked") for note in plan.notes_)
+    assert any(
+        "prices of training rows are above all offered prices" in note for note in plan.notes_
+    )
     strange = plan.decide(cheap.head(1).with_columns(quantity=pl.lit(99.0)), None)
-    assert strange.outside_data[0].endswith("features outside of those learned from")
+    assert strange.outside_data[0].endswith("features outside of the training data")
     young = parts.with_columns(hours=pl.min_horizontal("life", 30), failed=pl.col("life") < 30)
     ages = plan_from_options(**PARTS, failed_column="failed").fit(young).decide(young, None)
     assert 30 < ages.decision[0] < np.inf
@@ -261,7 +266,7 @@ def test_parts_in_service_before_records_began_have_features_too():
     np.testing.assert_allclose(found, expected, rtol=0.03)
     ignored = plan_from_options(**words).fit(table).estimator_.rule_.quantile(X, 0.3)
     assert (ignored > 1.08 * found).all()  # as if no part had failed before records began
-    with pytest.raises(Unsupported, match=r"entry.* and model 'boosted' do not fit together"):
+    with pytest.raises(Unsupported, match=r"model must not be 'boosted' with .*entry"):
         plan_from_options(**words, entry_column="began", model="boosted").fit(table)
     with pytest.raises(InvalidInput, match="entry must be below the time of each row"):
         plan_from_options(**words, entry_column="began").fit(table.with_columns(began="hours"))

@@ -75,8 +75,8 @@ def test_what_the_hours_say_is_what_the_plan_holds(plans):
     for plan in (clock, hours):
         assert (plan.demand_ >= plan.panel_.observed - 1e-9).all()
         assert plan.demand_.sum() == pytest.approx(ASKED[:, :N_DAYS].sum(), rel=0.08)
-    assert any("By the hours of the till" in note for note in clock.notes_)
-    assert any("Shelves were empty for hours" in note for note in hours.notes_)
+    assert any("Stock-outs, detected by hours without sales" in note for note in clock.notes_)
+    assert any("Stock-outs: " in note for note in hours.notes_)
     assert plans["nothing"].demand_ is None
 
 
@@ -90,7 +90,7 @@ def test_plans_with_hours_are_saved_and_reported(plans, tmp_path):
         assert loaded.explain().equals(plan.explain())
         page = render(report_data(plan))
         assert render(report_data(loaded)).count("vega") == page.count("vega")
-        assert "asked for than sold" in page
+        assert "above sales" in page
 
 
 def test_a_contest_is_priced_on_what_hours_say():
@@ -115,7 +115,7 @@ def test_hours_of_some_series_and_days():
     plan = OrderPlan(**WORDS).fit(TABLE, hours=detect_stockouts(some))
     assert np.isnan(plan.panel_.hidden[[0, 3, 5]]).all()
     assert not np.isnan(plan.panel_.hidden[[1, 2, 4]]).any()
-    assert "Of 3 of 6 series there are no hours." in plan.notes_
+    assert "Series without hourly sales: 3 of 6." in plan.notes_
     assert (plan.orders()["order"] > 0).all()
     # the last weeks alone
     late = HourlySales.from_arrays(SALES[:, 30:], FIRST + datetime.timedelta(30), keys=KEYS)
@@ -126,9 +126,9 @@ def test_hours_of_some_series_and_days():
 
 def test_hours_that_do_not_fit_get_one_sentence():
     plan, first = OrderPlan(**WORDS), HourlySales.from_arrays
-    with pytest.raises(InvalidInput, match="must tell series apart as the table does, by item"):
+    with pytest.raises(InvalidInput, match="must have the series of the table, item"):
         plan.fit(TABLE, hours=recover(first(SALES, FIRST, stock_out=OUT)))
-    with pytest.raises(InvalidInput, match="must be of days and series of the table, got none"):
+    with pytest.raises(InvalidInput, match="must have days and series of the table, got none"):
         plan.fit(TABLE, hours=recover(first(SALES, "2019-01-01", stock_out=OUT, keys=KEYS)))
     same = KEYS.with_columns(item=pl.lit("000"))
     with pytest.raises(InvalidInput, match="one series for each of item, got several"):

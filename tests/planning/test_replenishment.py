@@ -132,7 +132,7 @@ def test_as_many_run_out_as_are_expected_to() -> None:
     loss = order_table["expected_loss"]
     assert loss.to_list() == order_table["expected_shortage"].to_list()
     assert loss.sum() == pytest.approx(missing.mean(axis=0).sum(), rel=0.15)
-    assert f"About {order_table['chance_of_running_out'].sum():.0f} of 40 series" in plan.in_words()
+    assert f"about {order_table['chance_of_running_out'].sum():.0f} of 40 series" in plan.in_words()
     promised, did, count = plan.checked_
     assert 0.7 * promised < did < 1.3 * promised < 0.4 * count
 
@@ -166,8 +166,12 @@ def test_deliveries_tell_lead_times_and_few_are_shrunk() -> None:
     assert late[0] < pooled[6] < late[2] < 1.0  # one late delivery is not yet a habit
     assert late[1] == pytest.approx(0.5, abs=0.05)
     np.testing.assert_allclose(chances[4], pooled)  # nothing is known of these
-    note = next(each for each in plan.notes_ if each.startswith("Lead times vary: 2 to 40 days"))
-    assert "1 row does not tell" in note
+    note = next(
+        each
+        for each in plan.notes_
+        if each.startswith("Lead times vary, and orders cover that: 2 to 40 days")
+    )
+    assert "Not used: 1 row" in note
     assert (
         plan.orders()["order"][1]
         > refilling(holding=1, shortage=4, lead_time=2).fit(TABLE).orders()["order"][1]
@@ -197,14 +201,18 @@ def _arrives(day: int, item: str = "i0", units: float = 3) -> pl.DataFrame:
 @pytest.mark.parametrize(
     ("words", "more", "sentence"),
     [
-        ({"lead_time": 1.5}, {}, "lead_time must be whole periods"),
-        ({"holding": 1}, {}, "shortage must be given where holding is"),
-        ({"holding": 1, "shortage": 2, "service_level": 0.9}, {}, "cost must not be given beside"),
+        ({"lead_time": 1.5}, {}, "lead_time must be a whole number of periods"),
+        ({"holding": 1}, {}, "shortage must be given with holding"),
+        ({"holding": 1, "shortage": 2, "service_level": 0.9}, {}, "cost must not be given with"),
         ({"unmet": "gone"}, {}, "unmet must be"),
         ({"on_hand": "shelf"}, {}, "shelf"),
-        ({}, {"on_order": _arrives(0)}, "on_order must arrive from 2024-03-25 on"),
-        ({}, {"on_order": _arrives(1, "i9")}, "of series that the table has, got item i9"),
-        ({}, {"on_order": _arrives(1, units=-2)}, "on_order must be 0 units or more, got -2"),
+        ({}, {"on_order": _arrives(0)}, "on_order must have dates from 2024-03-25 on"),
+        ({}, {"on_order": _arrives(1, "i9")}, "only series of the table, got item i9"),
+        (
+            {},
+            {"on_order": _arrives(1, units=-2)},
+            "on_order must have 0 units or more in every row, got -2",
+        ),
         ({}, {"on_order": _arrives(1).drop("units")}, "one column of units, got none"),
         ({}, {"on_order": _arrives(1).drop("item")}, "got no 'item'"),
         (
@@ -215,7 +223,7 @@ def _arrives(day: int, item: str = "i0", units: float = 3) -> pl.DataFrame:
         ({}, {"deliveries": deliveries({"i0": [1]}).drop("received")}, "got no 'received'"),
         ({}, {"deliveries": deliveries({"i0": [1]}).with_columns(received=None)}, "no row with"),
         ({}, {"deliveries": deliveries({"i0": [500]})}, "from 0 to 366, got 500"),
-        ({"lead_time": 2}, {"deliveries": deliveries({"i0": [1]})}, "without a lead_time"),
+        ({"lead_time": 2}, {"deliveries": deliveries({"i0": [1]})}, "without lead_time"),
     ],
 )
 def test_bad_words_are_one_sentence(words: dict, more: dict, sentence: str) -> None:

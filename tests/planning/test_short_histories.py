@@ -67,11 +67,9 @@ def test_absurd_orders_are_refused_and_nothing_is_written(tmp_path, monkeypatch)
     table = poisson_sales(100, 14)
     expected = DemandForecast.expected
     monkeypatch.setattr(DemandForecast, "expected", lambda self: 100.0 * expected(self))
-    with pytest.raises(
-        SolverFailure, match=r"which are \d+ for item item \d{4}, got [\d,.]+ \(and"
-    ):
+    with pytest.raises(SolverFailure, match=r", \d+ for item item \d{4}, got [\d,.]+ \(and"):
         OrderPlan(model="linear").fit(table)
-    with pytest.raises(SolverFailure, match=r"made: take model='seasonal', or"):
+    with pytest.raises(SolverFailure, match=r": use model='seasonal', or"):
         OrderPlan(model="linear").fit(table)
     table.write_csv("sales.csv")
     result = CliRunner().invoke(app, ["plan", "sales.csv", "--model", "linear"])
@@ -93,7 +91,7 @@ def test_a_price_that_is_mistyped_for_the_coming_days_is_refused():
 def test_stock_that_lasts_is_refused_alike(monkeypatch):
     expected = DemandForecast.expected
     monkeypatch.setattr(DemandForecast, "expected", lambda self: 100.0 * expected(self))
-    with pytest.raises(SolverFailure, match="no orders were made: give more days"):
+    with pytest.raises(SolverFailure, match="add more days of history"):
         refilling().fit(poisson_sales(3, 40))
 
 
@@ -133,7 +131,7 @@ def test_flags_of_the_last_row_do_not_silence_all_others():
     last = Panel(demand, flags, FIRST, "week")
     panel, notes = without_few_flags(last)  # 320 flags, but of one date
     assert panel.hidden is None
-    assert "Flags or stock of 320 of 12,800 weeks are too few" in notes[0]
+    assert "too few weeks have them: 320 of 12,800" in notes[0]
     flags[:, -25:] = demand[:, -25:] > 8
     most = Panel(demand, flags, FIRST, "week")
     assert without_few_flags(most) == (most, [])

@@ -45,7 +45,7 @@ def test_an_order_rule_tells_which_days_sold_out(sales, asked):
     """The example's sales stop at 1.15 times the mean of four same weekdays."""
     on_sales, flagged = planned(sales.drop("sold_out"), sellout_rate=0.0), planned(sales)
     assert units(asked) > units(on_sales) + 0.75 * (units(flagged) - units(on_sales))
-    assert "stop exactly at 1.15 × mean of the last 4 same weekdays" in asked.inferred_
+    assert "end exactly at 1.15 × mean of the last 4 same weekdays" in asked.inferred_
     assert asked.inferred_ in asked.notes_
     assert not flagged.inferred_
 
@@ -80,7 +80,7 @@ def test_little_is_added_to_uncensored_demand(demand, name):
     assert as_sold.orders()["order"].sum() <= found.orders()["order"].sum()
     assert found.orders()["order"].sum() < 1.1 * as_sold.orders()["order"].sum()
     assert "orders assume that up to" in found.notes_[0]
-    assert f"about {as_sold.orders()['order'].sum():,} if none did" in found.notes_[0]
+    assert f"about {as_sold.orders()['order'].sum():,} without stock-outs" in found.notes_[0]
 
 
 def test_a_limit_that_never_moves_is_seen_by_the_latent_model(demand):
@@ -110,7 +110,7 @@ def test_counts_of_slow_sellers_do_not_look_sold_out(seed):
     plan = OrderPlan(horizon=7, model="seasonal").fit(rows)
     assert plan.inferred_ == ""
     assert plan.orders()["order"].sum() < 6 * 7 * 2.5
-    assert any("a series sells nothing" in note for note in plan.notes_)
+    assert any("because series sell nothing on" in note for note in plan.notes_)
 
 
 # --- Flags of some days.
@@ -136,7 +136,7 @@ def test_few_flags_are_no_flags(orders_of):
     none, _ = orders_of(lambda dates, _: dates < 0)
     last, plan = orders_of(lambda dates, _: dates == dates.max())
     assert last == none
-    assert any("are too few to tell how often the others sold out" in each for each in plan.notes_)
+    assert any("Flags or stock were not used, because too few" in each for each in plan.notes_)
 
 
 def test_days_without_a_flag_count_by_their_probability(orders_of):
@@ -153,5 +153,5 @@ def test_days_without_a_flag_count_by_their_probability(orders_of):
     assert perhaps.height > 0.5 * found.height
     assert (perhaps["demand"] >= perhaps["sales"] - 1e-9).all()
     assert perhaps["why"].unique().to_list() == [
-        "perhaps sold out: as likely as like days with a flag"
+        "perhaps sold out: estimated from days with a flag"
     ]

@@ -138,7 +138,7 @@ def test_counted_share_has_no_interval_and_nothing_below_it_is_drawn():
     assert min(row["x"] for row in rows(chart, "mean order quantity")) == 0.3
     assert "interval" not in json.dumps(chart.spec["datasets"])
     told = sensitivity_finding(counted, found, LABELS)
-    assert "was counted" in told
+    assert "counted in the data" in told
     assert "from 30% to 70%" in told
     assert possible_rates(diagnosis()).rate == diagnosis().sensitivity.rate
 

@@ -58,15 +58,15 @@ def test_the_answer(fitted, decided):
     said = answer(fitted, decided, COMPARISON)
     more = (decided["decision"] - decided["ignoring"]).mean()
     assert said[0] == (
-        f"150 orders, on average {decided['decision'].mean():,.1f}: {more:,.1f} more than if sales "
-        "are taken for demand."
+        f"150 orders, on average {decided['decision'].mean():,.1f}, {more:,.1f} more than if sales "
+        "are taken as demand."
     )
     assert said[1] == f"{fitted.diagnosis_.share_censored:.0%} of the rows sold out (counted)."
     assert said[2] == (
-        "On 40 rows held out, orders cost 20.0% less than if sales are taken for demand (on the "
-        "true values)."
+        "In a backtest on 40 rows, orders cost 20.0% less than if sales are taken as demand "
+        "(evaluated on the true values)."
     )
-    assert answer(fitted, None, None) == said[1:2]
+    assert answer(fitted, None, None) == [said[1], fitted.choice_.why]
 
 
 def test_a_comparison_that_went_badly_is_told_as_well(fitted):
@@ -74,7 +74,7 @@ def test_a_comparison_that_went_badly_is_told_as_well(fitted):
         COMPARISON, basis="estimate", methods=(MethodCost("plan", "this", 12.0, 6.0, saving=-0.2),)
     )
     assert "cost 20.0% more than" in answer(fitted, None, worse)[-1]
-    assert "if the estimate is right" in answer(fitted, None, worse)[-1]
+    assert "evaluated on estimated demand" in answer(fitted, None, worse)[-1]
 
 
 def test_the_content_of_a_report(table, fitted, decided):
@@ -83,12 +83,13 @@ def test_the_content_of_a_report(table, fitted, decided):
     assert found["decisions"].height == 300
     assert found["decisions"].equals(long)
     assert found["n_rows"] == 300
-    assert found["notes"] == [*fitted.notes_, fitted.choice_.why, "a"]
+    assert found["notes"] == [*fitted.notes_, "a"]
+    assert fitted.choice_.why in found["answer"]
     assert (found["title"], found["problem"]) == ("Order quantities", "newsvendor")
     assert found["diagnosis"] is fitted.diagnosis_
     assert found["command"] == "unmet decide …"
     assert found["inputs"]["flags"] == "out"
-    assert found["inputs"]["cost of a unit too little"] == "3"
+    assert found["inputs"]["underage"] == "3"
     assert all(isinstance(value, str) and value for value in found["inputs"].values())
     assert report_data(fitted)["n_rows"] == fitted.n_rows_ == 150
     assert report_data(fitted, comparison=COMPARISON)["comparison"] is COMPARISON
@@ -96,5 +97,5 @@ def test_the_content_of_a_report(table, fitted, decided):
         "sales", ["price"], underage_column="margin", overage=1, band="none"
     ).fit(table)
     shown = report_data(by_column, title="Mine")
-    assert shown["inputs"]["cost of a unit too little"] == "column margin"
+    assert shown["inputs"]["underage"] == "column margin"
     assert (shown["title"], shown["level"], shown["stake"]) == ("Mine", None, None)

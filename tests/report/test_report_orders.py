@@ -70,13 +70,13 @@ def test_names_lead_to_items_and_one_is_open():
     links = [each.attributes["href"] for each in page.one("table", id="orders").all("a")]
     assert links == [f"#{each.attributes['id']}" for each in folds]
     told = folds[1].one("figcaption").text
-    assert "Order 14 for 4 days to come, 3.50 a day, 40% more than if sales are taken" in told
-    assert "200 were sold; demand is expected to have been 300, so 33% of it was hidden." in told
+    assert "Order 14 for the next 4 days (3.50 a day), 40% more than if sales are taken" in told
+    assert "Sales of the last 10 days: 200; expected demand: 300 (33% hidden)." in told
     (chart,) = drawn(folds[1])
     assert set(chart["parts"]) == {
-        "demand, as expected",
+        "expected demand",
         "sales",
-        "known to be sold out",
+        "sold out",
         "order quantity",
     }
     assert chart["parts"]["order quantity"] == [10, [2, 3, 4, 5]]
@@ -94,7 +94,7 @@ def test_the_largest_items_are_kept_and_the_others_named():
     assert len(items) == MAX_ITEMS
     assert left_out == [f"item {at}" for at in range(19, -1, -1)]
     text = render(whole)
-    assert "Shown are the 200 largest of 220 items" in text
+    assert "The 200 largest of 220 items are shown" in text
     assert "Left out: item 19, item 18" in text
     assert "and 8 more." in text
     assert len(text) < 2_000_000

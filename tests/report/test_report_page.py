@@ -107,15 +107,15 @@ def test_page_is_well_formed_for_assistive_technology(page):
 
 def test_key_figures(page):
     found = cards(page)
-    assert next(iter(found)) == "to order in all"
+    assert next(iter(found)) == "total order"
     assert found["rows decided"] == ["6"]
     # 6 × 1234.5 + 2 × 15, and 6 × 1000.25 + 15
-    assert found["to order in all"] == ["7,437", "1,239.5 a day, 6 days"]
-    assert found["if sales are taken for demand"] == ["6,016", "so these orders are 24% more"]
+    assert found["total order"] == ["7,437", "1,239.5 a day, 6 days"]
+    assert found["if sales are taken as demand"] == ["6,016", "these orders are 24% more"]
     assert found["rows that hide demand"][0] == "30%"
-    assert "any share from 20% to 40% is possible" in found["rows that hide demand"][-1]
+    assert "(20% to 40% is possible)" in found["rows that hide demand"][-1]
     assert found["can the data tell?"][0] == "≈ weakly"
-    assert found["money at stake"][:2] == ["€8,700", "possible: 2,400 to 13,200"]
+    assert found["cost of ignoring it"][:2] == ["€8,700", "range: 2,400 to 13,200"]
 
 
 @pytest.mark.parametrize(("found", "symbol"), [("yes", "✓"), ("weakly", "≈"), ("no", "?")])
@@ -131,9 +131,9 @@ def test_share_is_a_range_where_the_data_cannot_tell():
     unclear = diagnosis(identified="no", share_censored=0.0, share_range=(0.0, 0.37))
     page = shown(content(diagnosis=unclear))
     assert cards(page)["rows that hide demand"][0] == "0% to 37%"
-    assert cards(page)["money at stake"][0] == "2,400 to 13,200"
-    assert "Sales are taken for demand." in section(page, "hidden").text
-    assert "The data cannot tell what is lost" in section(page, "stake").text
+    assert cards(page)["cost of ignoring it"][0] == "2,400 to 13,200"
+    assert "Sales are taken as demand." in section(page, "hidden").text
+    assert "The data cannot tell the cost of ignoring censoring" in section(page, "stake").text
     assert "as far as the data tell" not in page.text.lower()
 
 
@@ -143,7 +143,7 @@ def test_decision_table(page):
     assert header == [
         "date",
         "order quantity",
-        "if sales are taken for demand",
+        "if sales are taken as demand",
         "change",
         "item <b>&",
     ]
@@ -165,7 +165,7 @@ def test_long_tables_say_what_is_left_out():
     [
         ("truth", "Evaluated on the truth"),
         ("estimate", "Evaluated on an estimate"),
-        ("observation", "Evaluated on sales, which favours orders that are too low"),
+        ("observation", "Evaluated on sales, which favors low orders"),
     ],
 )
 def test_basis_of_costs_is_told_first(basis, sentence):
@@ -207,7 +207,7 @@ def test_parts_that_are_missing_are_explained():
     assert not list(page.all("table"))
     for name in SECTIONS:
         assert section(page, name).text.strip()
-    assert "sales were taken for demand" in section(page, "hidden").text
+    assert "sales were taken as demand" in section(page, "hidden").text
 
 
 # --- Files.

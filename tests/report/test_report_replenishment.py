@@ -64,10 +64,10 @@ def test_key_figures_are_those_of_the_sheet(plan, page):
     order_table = plan.orders()
     found = cards(page)
     ordered, out = (order_table["order"] > 0).sum(), order_table["chance_of_running_out"].sum()
-    assert found["to order in all"][0] == f"{order_table['order'].sum():,}"
-    assert found["to order in all"][1] == f"for {ordered} of 5 series"
-    assert found["expected to run out"][0] == f"{out:.0f} of 5"
-    assert found["there now"] == ["400", "and 80 on their way"]
+    assert found["total order"][0] == f"{order_table['order'].sum():,}"
+    assert found["total order"][1] == f"for {ordered} of 5 series"
+    assert found["expected stock-outs"][0] == f"{out:.0f} of 5"
+    assert found["on hand"] == ["400", "and 80 on order"]
 
 
 def test_orders_are_listed_the_most_urgent_first(plan, page):
@@ -81,20 +81,20 @@ def test_each_item_has_its_stock_to_come(plan, page):
     names = [each.text for each in page.one("select", id="picker").all("option")]
     item = page.one("details", id=f"item-{names.index('tin 4')}")
     order = plan.orders().filter(pl.col("item") == "tin 4")["order"][0]
-    assert f"Order {order}, to arrive for 29 Feb 2024." in item.text
-    assert "0 are there and 80 on their way" in item.text
+    assert f"Order {order}, to arrive on 29 Feb 2024." in item.text
+    assert "On hand: 0; on order: 80" in item.text
     sold, stock, chance = (each["parts"] for each in drawn(item))
-    assert {"sales", "demand to come"} <= set(sold)
-    assert stock["arrives"][1] == [80, order]
-    low, high = stock["left at the end, 8 times of 10"][1:]
+    assert {"sales", "expected demand"} <= set(sold)
+    assert stock["arrivals"][1] == [80, order]
+    low, high = stock["80% interval"][1:]
     assert all(one <= other for one, other in zip(low, high, strict=True))
-    assert set(chance) == {"chance of running out"}
+    assert set(chance) == {"stock-out probability"}
 
 
 def test_what_changing_orders_was_worth(plan, page):
     assert str(plan.overrides_) in page.one("section", id="costs").text
     assert (plan.overrides_.count, plan.overrides_.known) == (1, 1)
-    assert "a unit left over costs 0.2 each day" in page.one("section", id="costs").text
+    assert "holding 0.2 per unit and day" in page.one("section", id="costs").text
 
 
 def test_text_never_becomes_markup_and_weeks_are_weeks():
@@ -105,5 +105,5 @@ def test_text_never_becomes_markup_and_weeks_are_weeks():
     found = read(text)
     assert not list(found.all("b"))
     assert "days" not in found.one("section", id="items").text
-    assert "Demand is met on 80% of the weeks." in found.one("section", id="costs").text
-    assert "Nothing is counted in €" in found.one("section", id="unknown").text
+    assert "Target: service level 80%." in found.one("section", id="costs").text
+    assert "Amounts have no currency (€)" in found.one("section", id="unknown").text

@@ -187,8 +187,8 @@ def test_luck_is_pinned():
         ({"orders": "quantile"}, "orders must be 'at_mass', .*, got 'quantile'"),
         ({"share": 0.0}, "share must be a number above 0 and below 1 or None, got 0.0"),
         ({"orders": "never", "share": 0.3}, 'share must be None with orders="never", got 0.3'),
-        ({"noise": -1.0}, "noise must be a finite non-negative number, got -1.0"),
-        ({"level": -3.0}, "level must be a finite positive number, got -3.0"),
+        ({"noise": -1.0}, "noise must be a finite number of at least 0, got -1.0"),
+        ({"level": -3.0}, "level must be a finite number above 0, got -3.0"),
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
         (
             {"family": "poisson", "level": 0.5, "share": 0.9},

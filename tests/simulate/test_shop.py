@@ -247,7 +247,7 @@ ONE = {"a": BaseStock(1.0)}
         ),
         (
             lambda: run_shop([[1.0]], ONE, SupplyRules(), n_before=0, state=StockState([-1.0])),
-            "on_hand must be 0 or more where unmet demand is lost, got -1.",
+            "on_hand must be 0 or more if unmet demand is lost, got -1.",
         ),
     ],
 )

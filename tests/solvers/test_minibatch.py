@@ -195,10 +195,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("name", "value", "allowed"),
         [
-            ("learning_rate", 0.0, "a finite positive number"),
-            ("penalty", -1e-3, "a finite non-negative number"),
-            ("tolerance", float("nan"), "a finite non-negative number"),
-            ("baseline", -1.0, "a finite non-negative number"),
+            ("learning_rate", 0.0, "a finite number above 0"),
+            ("penalty", -1e-3, "a finite number of at least 0"),
+            ("tolerance", float("nan"), "a finite number of at least 0"),
+            ("baseline", -1.0, "a finite number of at least 0"),
             ("validation_size", 1.0, "a number of at least 0 and below 1"),
             ("batch_size", 0, "a whole number of at least 1"),
             ("epochs", 2.5, "a whole number of at least 1"),

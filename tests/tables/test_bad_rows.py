@@ -39,8 +39,8 @@ def test_dropped_rows_are_as_if_they_had_never_been(table):
     assert rows.table.equals(expected.table)
     assert expected.notes == ()
     assert rows.notes == (
-        "2 rows have 'sales' below 0 (first row 5 with -4) and were left out.",
-        "1 row has 'stock' below 'sales' (first row 8 with 2) and was left out.",
+        "Rows left out: 2 with 'sales' below 0, the first in row 7 (-4).",
+        "Rows left out: 1 with 'stock' below 'sales', the first in row 10 (2).",
     )
 
 
@@ -53,12 +53,12 @@ def test_clipped_rows_are_possible(table):
     assert np.isnan(rows.stock[11])
     others = np.setdiff1d(np.arange(table.height), [5, 8, 9, 11])
     np.testing.assert_array_equal(rows.stock[others], table["stock"].to_numpy()[others])
-    assert rows.notes[0].endswith("and were taken for 0.")
-    assert rows.notes[1].endswith("and was taken for what was sold.")
+    assert rows.notes[0].startswith("Rows set to 0: 2 with 'sales' below 0")
+    assert rows.notes[1].startswith("Rows set to 'sales': 1 with 'stock' below 'sales'")
 
 
 def test_refused_tables(table):
-    with pytest.raises(InvalidInput, match=r"2 rows have 'sales' below 0 \(first row 5 with -4\)"):
+    with pytest.raises(InvalidInput, match=r"2 with 'sales' below 0, the first in row 7 \(-4\)"):
         plan_from_options(**WORDS, bad_rows="refuse").rows(table)
     with pytest.raises(InvalidInput, match="bad_rows must be 'drop', 'clip' or 'refuse'"):
         plan_from_options(**WORDS, bad_rows="impute").check()
@@ -84,7 +84,7 @@ def test_gaps_in_dates_are_told():
         day != datetime.date(2024, 1, 16),
     )
     (note,) = dated(lost).notes
-    assert note.startswith("4 days have no row inside of a series: nothing is assumed of them")
+    assert note.startswith("Days without a row within a series: 4")
     assert dated(lost).time.size == lost.height
 
 
@@ -93,10 +93,10 @@ def test_rows_that_were_read_twice_are_told():
     twice = pl.concat([table, table.head(6)])
     rows = dated(twice)
     assert rows.time is None
-    assert any(note.startswith("6 rows repeat another one in every column") for note in rows.notes)
-    assert any("Some dates occur several times" in note for note in rows.notes)
+    assert "Repeated rows were kept: 6." in rows.notes
+    assert any("several rows on the same date" in note for note in rows.notes)
     assert not any(
-        "repeat" in note for note in plan_from_options(**WORDS, date="date").rows(table).notes
+        "Repeat" in note for note in plan_from_options(**WORDS, date="date").rows(table).notes
     )
 
 
@@ -117,10 +117,13 @@ def test_a_service_level_is_two_costs():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"underage": 3}, "service_level and underage must not both be given"),
-        ({"overage_column": "a"}, "service_level and overage must not both be given"),
-        ({"problem": "pricing"}, "service_level is not for problem 'pricing'"),
-        ({"service_level": 95}, "service_level must be strictly between 0 and 1, got 95"),
+        ({"underage": 3}, "service_level must not be given with underage"),
+        ({"overage_column": "a"}, "service_level must not be given with overage"),
+        ({"problem": "pricing"}, "service_level must not be given with problem 'pricing'"),
+        (
+            {"service_level": 95},
+            "service_level must be strictly between 0 and 1, such as .95, got 95",
+        ),
     ],
 )
 def test_wrong_service_levels(words, sentence):

@@ -152,7 +152,7 @@ def test_a_strange_character_far_below(write):
     path = write(b"a,b\n" + b"x,2\n" * 20000 + b"M\xfcnchen,2\n")
     found = read_file(path)
     assert found.table["a"][-1] == "München"
-    assert found.notes == ("sales.csv is not in UTF-8 and was read as Windows text (cp1252).",)
+    assert found.notes == ("sales.csv was read as Windows text (cp1252), because it is not UTF-8.",)
 
 
 # --- Lines above the header.
@@ -250,9 +250,7 @@ def test_columns_of_the_same_name(tmp_path):
     path.write_text('day, day,"say ""a""",day\n1,2,3,4\n')
     read = read_file(path)
     assert read.table.columns == ["day", "day (2)", 'say "a"', "day (3)"]
-    assert read.notes == (
-        "Several columns have the same name; they are called 'day (2)', 'day (3)'.",
-    )
+    assert read.notes == ("Columns with the same name were renamed: 'day (2)', 'day (3)'.",)
 
 
 def test_a_sheet_for_each_store(tmp_path):
@@ -263,7 +261,7 @@ def test_a_sheet_for_each_store(tmp_path):
     }
     cover = {"cover": [["Sales"], ["by", "Ann"]]}
     read = read_file(workbook(tmp_path / "a.xlsx", cover | sheets))
-    assert read.notes == ("2 sheets of a.xlsx have the same columns; all were read.",)
+    assert read.notes == ("All 2 sheets of a.xlsx with the same columns were read.",)
     assert read.table.group_by("sheet").agg(pl.col("sold").sum()).sort("sheet").rows() == [
         ("north", 406),
         ("south", 812),
@@ -271,24 +269,22 @@ def test_a_sheet_for_each_store(tmp_path):
     twice = {"north": sheets["north"], "copy": sheets["north"]}
     read = read_file(workbook(tmp_path / "b.xlsx", cover | twice))
     assert read.table.height == 28
-    assert read.notes == (
-        "Of 3 sheets in b.xlsx one was read, 'north'; name another one (sheet=).",
-    )
+    assert read.notes == ("Only sheet 'north' of b.xlsx was read: name another one (sheet=).",)
 
 
 def test_excel_with_several_sheets(tmp_path):
     path = workbook(tmp_path / "sales.xlsx", {"May": ORDER_COLUMNS, "June": [["a"]]})
     assert read_file(path).notes == (
-        "Of 2 sheets in sales.xlsx one was read, 'May'; name another one (sheet=).",
+        "Only sheet 'May' of sales.xlsx was read: name another one (sheet=).",
     )
 
 
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([], "must hold a table in sheet 'May', got an empty one"),
+        ([], "must have a table in sheet 'May', got an empty sheet"),
         ([["a", "b"]], "must have at least one row below its header"),
-        ([["a", "b"], [1, "1.501"]], "'1.501' in column 'b', which may be 1.501 or 1501"),
+        ([["a", "b"], [1, "1.501"]], "'1.501' in column 'b', which is 1.501 or 1501"),
     ],
 )
 def test_excel_that_is_no_table(tmp_path, lines, words):
@@ -301,11 +297,11 @@ def test_excel_that_is_no_table(tmp_path, lines, words):
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [
-        ("a.csv", {"encoding": "klingon"}, "encoding must be one that Python knows"),
-        ("a.csv", {"encoding": "base64"}, "encoding must be one that Python knows"),
-        ("a.csv", {"encoding": "utf-8"}, r"must be text in utf-8, got another"),
-        ("a.csv", {"sheet": "May"}, r"sheet is only used of Excel files"),
-        ("a.parquet", {"encoding": "utf-8"}, r"encoding is only used of text"),
+        ("a.csv", {"encoding": "klingon"}, "encoding must be a known one"),
+        ("a.csv", {"encoding": "base64"}, "encoding must be a known one"),
+        ("a.csv", {"encoding": "utf-8"}, r"encoding must be that of"),
+        ("a.csv", {"sheet": "May"}, r"which is no Excel file"),
+        ("a.parquet", {"encoding": "utf-8"}, r"which is no text file"),
     ],
 )
 def test_wrong_sheets_and_encodings(write, name, options, sentence):

@@ -134,9 +134,7 @@ def test_sparse_hours_and_days_without_a_sale():
     hours = read_hourly(long_table(sales).filter(pl.col("sales") > 0))
     assert hours.known[0].tolist() == [False, *[True] * 4, False, *[True] * 3]
     np.testing.assert_array_equal(hours.sales[hours.known], sales[hours.known])
-    assert hours.notes == (
-        "1 day on which a shop sold something, but not this item, count as 0 sold.",
-    )
+    assert hours.notes == ("Days on which a shop sold other items count as 0 sold: 1.",)
     daily = hours.daily.filter((pl.col("shop") == "Aalen") & (pl.col("item") == "bun"))
     assert (
         daily.sort("date")["sales"].to_list()
@@ -161,9 +159,9 @@ def test_returns_are_netted_with_a_note():
     np.testing.assert_array_equal(hours.sales[0, 0, 8:12], [4, 0, 0, 0])
     assert hours.sales[0, 1].sum() == 0
     assert hours.notes == (
-        "2 lines are returns: netted with what was sold.",
-        "2 hours have more returned than sold: taken off earlier sales of the day, but for 1 units "
-        "that were sold on another day.",
+        "Returns were subtracted from sales: 2 rows.",
+        "Hours with more returns than sales: 2. They were subtracted from earlier sales of the "
+        "day, except 1 units sold on another day.",
     )
 
 
@@ -175,10 +173,10 @@ def test_receipts_exported_twice_count_once():
     again = pl.concat([lines, lines[2:]])
     hours = read_receipts(again)
     assert hours.sales.sum() == 7
-    assert hours.notes == ("2 lines stand in the table a second time, by 'receipt': counted once.",)
-    assert read_receipts(lines.drop("receipt")).notes == (
-        "1 line equals another in every column: without a column of receipts each counts.",
+    assert hours.notes == (
+        "Receipts that are in the table twice ('receipt') were counted once: 2 rows.",
     )
+    assert read_receipts(lines.drop("receipt")).notes == ("Repeated rows were kept: 1.",)
 
 
 def test_missing_numbers_count_as_nothing_with_a_note():
@@ -189,7 +187,7 @@ def test_missing_numbers_count_as_nothing_with_a_note():
         .otherwise("sales")
     )
     hours = read_hourly(table)
-    assert hours.notes == (f"{2 * N_DAYS} hours have no number and count as 0 sold.",)
+    assert hours.notes == (f"Hours without a number count as 0 sold: {2 * N_DAYS}.",)
     assert (hours.sales[2:, :, 10] == 0).all()
     unknown = long_table(sales).with_columns(
         sales=pl.when(pl.col("date") == FIRST).then(None).otherwise("sales")
@@ -199,7 +197,7 @@ def test_missing_numbers_count_as_nothing_with_a_note():
         pl.when(pl.col("shop") == "Ulm").then(None).otherwise("10").alias("10")
     )
     assert read_hourly(wide).notes == (
-        f"Hours of {2 * N_DAYS} days have no number and count as 0 sold.",
+        f"Days with hours without a number, which count as 0 sold: {2 * N_DAYS}.",
     )
 
 
@@ -210,8 +208,7 @@ def test_a_last_day_that_is_not_over_is_left_out():
     assert not hours.known[:, -1].any()
     assert hours.known[:, :-1].all()
     assert hours.notes == (
-        "2024-05-27 is left out: all series are silent after 12:00, so that day was not over when "
-        "the table was written.",
+        "2024-05-27 was left out, because the day is incomplete: no series has sales after 12:00.",
     )
     assert hours.daily["date"].max() == datetime.date(2024, 5, 26)
     sales[1, -1, 15] = 2  # one that sold later tells that the day was over
@@ -336,14 +333,14 @@ def test_bad_tables_of_hours_get_one_sentence():
     assert "got 'h6' and '06:00'" in complaint(
         read_hourly, wide.with_columns(pl.col("h6").alias("06:00"))
     )
-    assert "several of hour 0 on 2024-05-01" in complaint(read_hourly, pl.concat([long, long]))
+    assert "several for hour 0 on 2024-05-01" in complaint(read_hourly, pl.concat([long, long]))
     assert "at least one row" in complaint(read_hourly, long.head(0))
     assert "got 'nope'" in complaint(read_hourly, long, sales="nope")
     assert "got 'nope'" in complaint(read_hourly, long, series=["nope"])
     assert "sales must be a column of the table" in complaint(read_hourly, long.drop("sales"))
-    assert "time must hold the time of day" in complaint(read_hourly, long.drop("hour"))
+    assert "time must have the time of day" in complaint(read_hourly, long.drop("hour"))
     words = long.with_columns(sales=pl.lit("many"))
-    assert "got 'many' in column 'sales'" in complaint(read_hourly, words, sales="sales")
+    assert "got 'many' in row 2 of column 'sales'" in complaint(read_hourly, words, sales="sales")
     assert "got inf" in complaint(read_hourly, long.with_columns(sales=pl.lit(np.inf)))
     assert "got inf" in complaint(read_hourly, wide.with_columns(h8=pl.lit(np.inf)))
     assert "at least one day" in complaint(
@@ -353,7 +350,7 @@ def test_bad_tables_of_hours_get_one_sentence():
         read_hourly, wide.with_columns(out=pl.lit(1)), stock_out="out"
     )
     lists = pl.DataFrame({**daily_rows(sales), "sold": list(sales.reshape(-1, 24)[:, 1:])})
-    assert "a list of 24 numbers in every row, got 23 in column 'sold', row 0" in complaint(
+    assert "a list of 24 numbers in every row, got 23 in row 2 of column 'sold'" in complaint(
         read_hourly, lists
     )
     lists = lists.with_columns(sold=pl.lit(["x"] * 24))
@@ -371,18 +368,22 @@ def test_bad_receipts_get_one_sentence():
     assert "time must be a column of the table" in complaint(
         read_receipts, receipts(good).drop("time")
     )
-    assert "got '2024-05-31' in column 'time', row 1" in complaint(
+    assert "got '2024-05-31' in row 3 of column 'time'" in complaint(
         read_receipts, receipts([good[0], "2024-05-31"])
     )
     assert "from 0 to 23, got 24" in complaint(
         read_receipts, receipts([good[0], "2024-05-31 24:00"])
     )
-    assert "the time of day, got Date alone" in complaint(read_receipts, receipts([FIRST, FIRST]))
-    assert "got none in 1 of 'time'" in complaint(read_receipts, receipts([good[0], None]))
+    assert "the time of day, got Date in column" in complaint(
+        read_receipts, receipts([FIRST, FIRST])
+    )
+    assert "empty cells in 1 row of column 'time'" in complaint(
+        read_receipts, receipts([good[0], None])
+    )
     assert "must have a number in every row" in complaint(
         read_receipts, receipts(good, quantity=[1, None])
     )
-    assert "time_zone must be said" in complaint(
+    assert "time_zone must be given" in complaint(
         read_receipts, receipts(["2024-05-31T14:05:00Z", "2024-05-31T15:05:00Z"])
     )
     assert "got 'Mars/Crater'" in complaint(

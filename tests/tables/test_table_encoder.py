@@ -94,10 +94,10 @@ def test_what_was_never_seen_is_named(table):
     encoder = TableEncoder(["c", "x", "n"], ["n"]).fit(table)
     new = pl.DataFrame({"c": list("zyxwvuta"), "x": [None] * 7 + [1.0], "n": [3] * 7 + [4]})
     assert encoder.remarks(new) == [
-        "Column 'c': 't', 'u', 'v', 'w', 'x' and 2 more were never seen in training; "
-        "7 rows count as none of the known values.",
-        "Column 'x': 7 rows without a number were given the median of training, 2.5.",
-        "Column 'n': '4' was never seen in training; 1 row counts as none of the known values.",
+        "Values of 'c' that are not in the training data: 't', 'u', 'v', 'w', 'x' and 2 more "
+        "(7 rows).",
+        "Empty cells of 'x' were filled with the training median, 2.5: 7 rows.",
+        "Values of 'n' that are not in the training data: '4' (1 row).",
     ]
     assert encoder.remarks(table.head(1)) == []
     assert not encoder.transform(new)[0, :3].any()
@@ -117,7 +117,9 @@ def test_categories_whichever_way_they_arrive():
 def test_numbers_that_arrive_as_text():
     encoder = TableEncoder(["x"]).fit(pl.DataFrame({"x": [1.0, 2.0]}))
     np.testing.assert_array_equal(encoder.transform(pl.DataFrame({"x": [" 3 ", "4"]})), [[3], [4]])
-    with pytest.raises(InvalidInput, match="features must hold numbers, got 'many' in column 'x'"):
+    with pytest.raises(
+        InvalidInput, match="features must have numbers, got 'many' in row 3 of column 'x'"
+    ):
         encoder.transform(pl.DataFrame({"x": ["3", "many"]}))
     with pytest.raises(InvalidInput, match=r"got List\(Int64\) in column 'x'"):
         encoder.transform(pl.DataFrame({"x": [[3]]}))
@@ -127,25 +129,25 @@ def test_numbers_that_arrive_as_text():
 def test_doubt_about_numbers_that_cannot_be_read(values):
     encoder = TableEncoder(["price"]).fit(pl.DataFrame({"price": values}))
     assert len(encoder.doubts_) == 1
-    assert re.search(r"'price' was taken for \d categories.*such as '(1,5|x)'", encoder.doubts_[0])
+    assert re.search(r"'price' was read as \d categories, because '(1,5|x)' is", encoder.doubts_[0])
     plain = pl.DataFrame({"price": ["S", "M", "1"]})
     assert TableEncoder(["price"]).fit(plain).doubts_ == []
 
 
 @pytest.mark.parametrize("dates", [[DAY], ["31.05.2024", "01.06.2024"], ["2024/05/31"]])
 def test_dates_are_no_categories(dates):
-    with pytest.raises(InvalidInput, match="got dates in column 'd': give it as date"):
+    with pytest.raises(InvalidInput, match="got dates in column 'd': use calendar features"):
         TableEncoder(["d"]).fit(pl.DataFrame({"d": dates}))
 
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"columns": ["c", "c"]}, "features must be named once each, got 'c' twice"),
-        ({"columns": ["nope"]}, "features must name columns of the table, got 'nope'"),
-        ({"columns": []}, "features must name at least one column"),
+        ({"columns": ["c", "c"]}, "features must have no column twice, got 'c' twice"),
+        ({"columns": ["nope"]}, "features must be a column of the table, got 'nope'"),
+        ({"columns": []}, "features must have at least one column"),
         ({"columns": ["c"], "categories": ["n"]}, "categories must be among the features, got 'n'"),
-        ({"columns": ["c"], "calendar": ["weekday"]}, "calendar needs a date column"),
+        ({"columns": ["c"], "calendar": ["weekday"]}, "calendar needs a column of dates"),
         ({"columns": ["c"], "date": "d", "calendar": ["hour"]}, "calendar must be among"),
         ({"columns": ["c"], "date": "e", "calendar": ["day"]}, "date must name columns"),
     ],

@@ -157,12 +157,12 @@ def _rates(data: dict[str, Any], labels: Labels) -> None:
 
 def _unknown(data: dict[str, Any], labels: Labels) -> None:
     found, problem = data["diagnosis"], data["problem"]
-    st.subheader("Identification", anchor=False)
+    st.subheader("What the data cannot tell", anchor=False)
     said: list[str] = []
     if found is None or found.identified is None:
-        st.markdown("Identification was not evaluated.")
+        st.markdown("This was not evaluated.")
     else:
-        st.markdown(f"**Identified: {found.identified}**. {capital(plain(sure(found)))}")
+        st.markdown(f"**Can the data tell? {found.identified}**. {capital(plain(sure(found)))}")
         if data["assumed"] is None:
             said += [hidden_rows(found, problem)[1], followed(found, problem)]
         else:

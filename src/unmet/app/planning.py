@@ -106,7 +106,9 @@ def read_uploaded(
             f"{len(data) / 1024 / 1024:,.0f} MB: use the command line (unmet plan) for such files."
         )
     if not short.lower().endswith(SUFFIXES):
-        raise InvalidInput(f"{short or 'The file'} must end in one of {', '.join(SUFFIXES)}.")
+        raise InvalidInput(
+            f"{short or 'The file'} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
+        )
     suffix = next(each for each in sorted(SUFFIXES, key=len) if short.lower().endswith(each))
     with TemporaryDirectory() as folder:
         file = Path(folder) / f"table{suffix}"

@@ -27,7 +27,7 @@ _HEADER: Cells = ("truth", "scale", "orders", "hidden", "added", "behind the bes
 _LEFT = ("truth", "scale", "orders", "verdict")  # words stand on the left of their column
 
 _SURE = {
-    "yes": "the data identify whether demand is hidden, and how much.",
+    "yes": "the data show whether values are hidden, and how many.",
     "weakly": "the data show that something is hidden, but not how much.",
     "no": "the data cannot tell whether anything is hidden.",
 }

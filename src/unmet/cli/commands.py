@@ -141,7 +141,7 @@ def diagnose(
     till = till_file(words)
     out.check_files(words, table, till)
     if not hasattr(plan.rule, "fit"):
-        raise InvalidInput(f"diagnose needs band 'latent', got {plan.words.rpartition(', ')[2]!r}.")
+        raise InvalidInput("--band must be 'latent' for unmet diagnose: leave it out.")
     read = out.read_words(table, words, plan.text_columns)
     by_hours, notes = None, read.notes
     if not costs_given:

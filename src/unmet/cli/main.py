@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -121,7 +122,12 @@ def run_app(group: typer.Typer, words: list[str]) -> int:
             sys.stdout.flush()  # a full disk behind standard output shows only here
     except _UsageError as error:
         elsewhere = _other_command(words[0], getattr(error, "option_name", None))
-        return _complain(elsewhere or error.format_message())  # type: ignore[attr-defined]
+        said = elsewhere or error.format_message()  # type: ignore[attr-defined]
+        wrong = re.match(r"Invalid value for '(.+?)': Input should be a valid (\w+)", said)
+        if wrong:
+            kind = {"integer": "whole number"}.get(wrong[2], wrong[2])
+            said = f"{wrong[1]} must be a {kind}, got something else"
+        return _complain(said)
     except (_Stopped, KeyboardInterrupt, typer.Abort):
         typer.echo("unmet: stopped.", err=True)
         return 130
@@ -193,5 +199,5 @@ def _remark(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def _complain(sentence: str) -> int:
     one_line = as_options(" ".join(sentence.split())).rstrip(".")
-    typer.echo(f"unmet: {one_line}.", err=True)
+    typer.echo(f"unmet: {one_line}{'' if one_line.endswith('?') else '.'}", err=True)
     return 2

@@ -650,9 +650,9 @@ def _show_columns(planned: OrderPlan, sales: SalesTable, future: Any) -> None:
     typer.echo(text_table(["use", "column", "reason", "to change it"], lines, words=True))
     if absent:
         typer.echo(f"No column: {', '.join(absent)}.")
-    if schema.left_out:
+    if sales.schema.left_out:  # a note names those that only coming days lack
         reasons: dict[str, list[str]] = {}
-        for name, why in schema.left_out.items():
+        for name, why in sales.schema.left_out.items():
             reasons.setdefault(why, []).append(name)
         groups = [
             f"{', '.join(each[:10])}{f' and {len(each) - 10:,} more' if len(each) > 10 else ''}"

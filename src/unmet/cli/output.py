@@ -287,6 +287,7 @@ def as_options(text: str) -> str:
             return found
         return f"{found} {value.strip(chr(39))}"
 
+    text = re.sub("^X must", "The table must", re.sub("^y must", "--observed must", text))
     return _PARAMETER.sub(option, text).replace(" or None", "").replace("None, ", "")
 
 

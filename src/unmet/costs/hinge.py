@@ -498,9 +498,8 @@ class Newsvendor(PiecewiseLinearCost):
 
     @classmethod
     def _at(cls, name: str, ratio: ArrayLike) -> Self:
-        level = read_numbers(
-            name, ratio, "strictly between 0 and 1", lambda ratio: (ratio > 0) & (ratio < 1)
-        )
+        allowed = "strictly between 0 and 1" + (", such as .95" if name == "service_level" else "")
+        level = read_numbers(name, ratio, allowed, lambda ratio: (ratio > 0) & (ratio < 1))
         return cls(underage=level, overage=1.0 - level)
 
     @property

@@ -251,8 +251,8 @@ def _read_lead_time(value: PerSeries | Mapping[int, float]) -> Any:
     wrong = ~(chances >= 0) | (np.abs(chances.sum(axis=1, keepdims=True) - 1.0) > 1e-6)
     if chances.ndim != 2 or chances.shape[1] > MAX_PERIODS + 1 or wrong.any():
         raise InvalidInput(
-            "lead_time must have chances from 0 to 1 that add up to 1, such as {3: 0.6, 4: 0.4}, "
-            f"got {value!r:.60}."
+            "lead_time must have chances from 0 to 1 that add up to 1, such as 3:.6,4:.4, got "
+            f"{value!r:.60}."
         )
     return chances
 

@@ -37,7 +37,7 @@ _TRUSTED = (
 # of these, compiled code follows what it finds: they are trusted only by name
 _COMPILED = ("sklearn.svm.", "sklearn.cluster.", "sklearn.tree.", "sklearn.neighbors.")
 _FOREIGN = (
-    "{} must be a file that unmet.save wrote, got another or an incomplete one (a pickle is never "
+    "{} must be a file that unmet saved, got another or an incomplete one (a pickle is never "
     "opened, because it can run any code)."
 )
 MAX_BYTES = 256 << 20

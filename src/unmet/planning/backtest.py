@@ -15,7 +15,7 @@ from unmet.arrays import Array
 from unmet.censoring import SearchedBand
 from unmet.censoring.model import equally_likely
 from unmet.costs import AgeReplacement, Cost, Revenue, SquaredError
-from unmet.errors import InvalidInput, MissingPackage
+from unmet.errors import InvalidInput, MissingPackage, Note
 from unmet.evaluation import censored_cost, fill_rate, service_level
 from unmet.evaluation.backtest import hold_out
 from unmet.planning.decision_models import (
@@ -137,10 +137,8 @@ def compare(
     if dates is None:
         if horizon is not None:
             raise InvalidInput("horizon needs a column of dates: name it (date=).")
-        notes.append(
-            "Rows were held out at random, because there is no column of dates (date=): methods "
-            "may have been fitted to later rows."
-        )
+        at_random = "Rows were held out at random, because there is no column of dates (date=): "
+        notes.append(Note(f"{at_random}methods may have been fitted to later rows."))
     blocks = hold_out(dates, n_rows, n_splits, horizon, plan.random_state)
     flags = known_flags(plan, rows) if truth is None else None
     if flags is None and truth is None and (rows.flag is not None or rows.stock is not None):
@@ -170,7 +168,7 @@ def compare(
         except MissingPackage as error:
             if method == "plan":
                 raise
-            notes.append(f"The comparison does not include the {names[method]}: {error}")
+            notes.append(f"Not compared: {names[method]}, because {error}")
             del decided[method]
     held = np.concatenate([held_out for _, held_out in blocks])
     # candidates before the plan that chooses from them, if it did so for every block
@@ -392,10 +390,10 @@ def _estimate(
         return observed, "observation", [note]
     fitted: DecisionPlan = clone(plan).fit(table)
     assert fitted.diagnosis_ is not None
-    sure = {"yes": "", "no": " The data do not identify it."}
+    sure = {"yes": "", "no": " The data cannot confirm it."}
     note = (
         "Costs are those of estimated demand, so they are only as good as that estimate."
-    ) + sure.get(str(fitted.diagnosis_.identified), " The data identify it weakly.")
+    ) + sure.get(str(fitted.diagnosis_.identified), " The data hardly confirm it.")
     quantile = fitted.estimator_.rule_.quantile_function(fitted.encode(table))
     return equally_likely(quantile, 41), "estimate", [note]
 

@@ -321,11 +321,13 @@ class DecisionPlan(BaseEstimator):
         if "seasonal" in names and self.date is None:
             raise InvalidInput("model 'seasonal' needs a column of dates: name it (date=).")
         if "distribution" in names and self.model != "auto" and not self.latent:
-            raise InvalidInput(f"model 'distribution' needs band 'latent', got {self.rule!r}.")
+            raise InvalidInput(
+                f"model 'distribution' needs band 'latent', got {self.rule or 'none'!r}."
+            )
         if self.from_distribution and not self.latent:
             raise InvalidInput(
                 "Prices of maximum revenue and replacement ages need band 'latent', got "
-                f"{self.rule!r}."
+                f"{self.rule or 'none'!r}."
             )
         known_model = isinstance(self.model, str) and self.model in DISTRIBUTIONS
         if self.from_distribution and (not known_model or self.by):
@@ -352,7 +354,8 @@ class DecisionPlan(BaseEstimator):
             # orders can be evaluated by them, whatever the band learns from
             if not hasattr(self.rule, "fit") and self.problem != "newsvendor":
                 raise InvalidInput(
-                    f"columns[{key!r}] needs band 'latent' or 'searched', got {self.rule!r}."
+                    f"columns[{key!r}] needs band 'latent' or 'searched', got "
+                    f"{self.rule or 'none'!r}."
                 )
         if given.get("entry") and self.model == "boosted":
             raise Unsupported(
@@ -452,7 +455,8 @@ class DecisionPlan(BaseEstimator):
     def rows(self, table: Any) -> TableRows:
         """Read the columns of a table, leaving out rows without an observation."""
         columns = as_polars(table)
-        require_columns(columns, [*self.features, *self.by], "features and by")
+        require_columns(columns, self.features, "features")
+        require_columns(columns, self.by, "by")
         taken = ("underage", "overage", "stock", "weight", "date")
         return read_rows(
             columns,

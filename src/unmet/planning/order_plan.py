@@ -361,8 +361,7 @@ class OrderPlan(BaseEstimator):
             raise InvalidInput("on_order needs supply, the rules of replenishment: add supply=.")
         if deliveries is not None and (self.supply is None or np.any(self.supply.lead_time != 0)):
             raise InvalidInput(
-                "deliveries needs supply without a lead_time, which deliveries replace: leave "
-                "lead_time out."
+                "deliveries needs supply rules without lead_time: leave lead_time out."
             )
         tell: Step = progress if progress is not None else silent
         self._on_dask = None

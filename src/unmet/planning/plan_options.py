@@ -82,7 +82,7 @@ def _cost(problem: str, goal: str, costs: dict[str, Any], columns: dict[str, Any
         raise InvalidInput(f"goal 'revenue' needs problem 'pricing', got {problem!r}.")
     wrong = [name for name in costs if name not in _BY_PROBLEM[problem]]
     if wrong:
-        wanted = ", ".join(_BY_PROBLEM[problem])
+        wanted = ", ".join(f"{each}=" for each in _BY_PROBLEM[problem])
         raise InvalidInput(
             f"{wrong[0]} must not be given with problem {problem!r}, which takes {wanted}."
         )

@@ -300,10 +300,10 @@ def decision_cards(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
         learned = f"of {found.n_rows:,} training rows"
         cards.append((f"rows that hide {labels.truth}", value, learned, said))
     if found is not None and found.share_given is not None:
-        cards.append(("identified", "rate given", capital(sure(found))))
+        cards.append(("can the data tell?", "rate given", capital(sure(found))))
     elif found is not None and found.identified is not None:
         value = f"{SYMBOLS[found.identified]} {found.identified}"
-        cards.append(("identified", value, capital(sure(found))))
+        cards.append(("can the data tell?", value, capital(sure(found))))
     return cards
 
 

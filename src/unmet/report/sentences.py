@@ -99,8 +99,6 @@ def answer(
         said.append(sentence + ".")
     elif text := getattr(plan.estimator_, "found_", {}).get("text"):  # of an age or a price
         said += text.splitlines()
-    if plan.choice_ is not None:
-        said.append(plan.choice_.why)
     found = plan.diagnosis_
     if found is not None:
         taken = followed(found, plan.problem) if assumed is None else ""
@@ -119,6 +117,8 @@ def answer(
             f"In a backtest on {comparison.n_rows:,} rows, {labels.nouns} cost {abs(saving):.1%} "
             f"{way} than {labels.ignoring} ({where})."
         )
+    if plan.choice_ is not None:
+        said.append(plan.choice_.why)
     return said
 
 

@@ -94,7 +94,7 @@ def read_dates(table: pl.DataFrame, name: str, form: str | None = None) -> pl.Se
         row = int(column.is_null().arg_max() or 0)
         raise InvalidInput(
             f"The date column {name!r} must have a date in every row, got an empty cell in row "
-            f"{row + 2} ({column.null_count():,} such rows)."
+            f"{row + 2}, the first of {column.null_count():,}."
         )
     if column.dtype in (pl.Date, pl.Datetime):
         beyond = beyond_calendars(column)

@@ -278,7 +278,7 @@ def without_noise(cells: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     >>> kept.rows()
     [('2024-05-01', '3'), ('2024-05-02', '4')]
     >>> notes
-    ["2 rows are no data and were left out: 'day, sold' and 'Total, 7'."]
+    ["Rows left out, because they are totals or remarks: 'day, sold' and 'Total, 7'."]
     """
     if cells.width < 2 or not cells.height:
         return cells, []

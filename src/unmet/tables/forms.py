@@ -22,7 +22,7 @@ from unmet.errors import InvalidInput, Note
 from unmet.tables.dates import find_period, period_date, period_place, read_dates, readings
 from unmet.tables.dialect import TOTAL, DecimalUnknown, with_types, without_noise
 from unmet.tables.encoding import count_rows
-from unmet.tables.reading import as_polars, read_flags, require_columns
+from unmet.tables.reading import as_polars, read_flags, require_columns, row_number
 from unmet.tables.schema import (
     NAMES,
     Schema,
@@ -102,7 +102,7 @@ def read_sales(
     >>> found.schema.date, found.schema.series, found.schema.sales, found.table.height
     ('date', ('item',), 'sales', 6)
     >>> found.notes
-    ('3 columns, 2024-05-01 to 2024-05-03, are days: each became a row of date and sales.',)
+    ('3 columns, 2024-05-01 to 2024-05-03, were read as days of sales.',)
     """
     if isinstance(table, SalesTable):
         return table
@@ -183,7 +183,10 @@ def as_long(
         odd = (~rows[name].str.contains(r"^[^\p{L}]*\d[^\p{L}]*$")).fill_null(False)
         if 0 < 20 * odd.sum() <= odd.len():  # a few words among numbers, such as "closed"
             quoted = ", ".join(map(repr, rows[name].filter(odd).unique().sort().head(3)))
-            said = f"Cells of {name!r} without a number count as missing: {quoted}."
+            said = (
+                f"Cells of {name!r} without a number count as missing: {quoted}, the first in row "
+            )
+            said += f"{row_number(rows, int(odd.arg_max() or 0))}."
             notes.append(Note(said, float(odd.mean())))  # type: ignore[arg-type]
             rows = rows.with_columns(rows[name].set(odd, None))
     with suppress(DecimalUnknown):  # columns of text that may be numbers stay text

@@ -792,7 +792,7 @@ def _known(
     """
     table, later, schema, at = given
     there = () if later is None else later.columns
-    lacking = [name for name in schema.known_future if name not in there]
+    lacking = [name for name in dict.fromkeys(schema.known_future) if name not in there]
     if lacking:
         more = f" and {len(lacking) - 10:,} more" if len(lacking) > 10 else ""
         notes.append(

@@ -122,13 +122,14 @@ def require_columns(table: pl.DataFrame, names: Iterable[str | None], field: str
     """Refuse a table that lacks a column, and list the columns it has."""
     for name in names:
         if name is not None and name not in table.columns:
-            known = ", ".join(table.columns[:20]) + (", …" if table.width > 20 else "")
-            close = get_close_matches(name.lower(), [each.lower() for each in table.columns], 1)
-            likely = [each for each in table.columns if each.lower() in close]
-            raise InvalidInput(
-                f"{field} must name columns of the table, got {name!r}"
-                + (f": did you mean {likely[0]!r}?" if likely else f". Its columns are {known}.")
-            )
+            columns = [each for each in table.columns if not each.startswith("\0")]
+            close = get_close_matches(name.lower(), [each.lower() for each in columns], 1)
+            likely = [each for each in columns if each.lower() in close]
+            said = f": did you mean {likely[0]!r}?"
+            if not likely:
+                more = ", …" if len(columns) > 20 else ""
+                said = f", which has {', '.join(columns[:20])}{more}."
+            raise InvalidInput(f"{field} must be a column of the table, got {name!r}{said}")
 
 
 def row_number(table: pl.DataFrame, row: int) -> int:
@@ -550,7 +551,7 @@ def finite(table: pl.DataFrame, name: str, field: str) -> Array:
         row = int(wrong.argmax())
         raise InvalidInput(
             f"{field} must have a number in every row, got {_cell(table[name][row])} in row "
-            f"{row_number(table, row)} of column {name!r} ({int(wrong.sum()):,} such rows)."
+            f"{row_number(table, row)} of column {name!r}, the first of {int(wrong.sum()):,}."
         )
     return values
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from unmet.errors import InvalidInput
 from unmet.tables.dates import could_be_dates, date_form, read_dates
-from unmet.tables.reading import NO, YES, require_columns
+from unmet.tables.reading import NO, YES, numbers, require_columns
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -372,6 +372,8 @@ def _only(table: pl.DataFrame, entry: str, candidates: Sequence[str], why: dict[
     shown = [f"{name!r} ({_some_values(table[name])})" for name in listed[:6]]
     more = f" and {len(listed) - 6} more" if len(listed) > 6 else ""
     if not candidates:
+        for name in named(table.columns, NAMES[entry], exactly=True):  # what is wrong with it?
+            _ = read_dates(table, name) if entry == "date" else numbers(table, name, entry)
         raise InvalidInput(
             f"{entry} must be a column of the table, got no likely one among "
             f"{', '.join(shown)}{more}: name it ({entry}=)."

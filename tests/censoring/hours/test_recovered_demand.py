@@ -124,7 +124,7 @@ def test_a_table_and_a_description():
     assert hidden.height == out.any(axis=2).sum() - out[0, 2].any()
     assert np.isnan(found.probability[0, 2])
     assert set(table["sold_out"]) == {0.0, 1.0}
-    assert "more was asked for than sold" in found.describe()
+    assert "above sales" in found.describe()
 
 
 def test_hours_that_do_not_say_when_shelves_were_empty_get_one_sentence():

@@ -99,7 +99,7 @@ def test_a_table_a_row_for_each_known_day():
     assert table.height == 2 * 28 - 1
     assert np.isnan(reading.probability[0, 3])
     assert table["sold"].sum() == np.nansum(sales)
-    assert "55 days sold out more likely than not" in reading.describe()
+    assert "about 26% of 55 days" in reading.describe()
 
 
 # --- Odd hours.

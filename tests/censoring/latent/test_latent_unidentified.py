@@ -308,7 +308,7 @@ def test_a_word_that_means_nothing_is_refused(vague):
 def test_a_planner_reads_what_being_wrong_costs(rules):
     said = {name: str(rule.diagnosis_) for name, rule in rules.items()}
     told = rules["least_censoring"].diagnosis_.ambiguity
-    assert "If that is wrong?" in said["least_censoring"]
+    assert "Risk" in said["least_censoring"]
     flat = {name: " ".join(text.split()) for name, text in said.items()}
     assert f"decisions average {told.minimax_regret.decision:.1f}" in flat["least_censoring"]
     assert f"{told.least_censoring.worst:.1f} more than it has to" in flat["least_censoring"]

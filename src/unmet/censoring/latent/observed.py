@@ -292,8 +292,8 @@ def usable(sample: Rows, notes: list[str]) -> Rows:
     observed = sample.observation
     if observed.size < 2 or (sample.limits is None and float(np.ptp(observed)) == 0.0):
         raise InvalidInput(
-            f"y must hold at least two different observations for a latent model, "
-            f"got {observed.size} of {observed[0]:g}."
+            "y must have at least two different observations for a latent model, got "
+            f"{observed.size} of {observed[0]:g}."
         )
     if sample.censored is not None and (sample.censored == 1).all():
         raise InvalidInput(
