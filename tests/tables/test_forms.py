@@ -198,7 +198,9 @@ def test_words_in_a_column_that_the_user_names_count_as_missing():
     cells = ["5"] * 27 + ["closed"]
     table, notes, _ = as_long(pl.DataFrame({"day": days, "zzz": cells}), Schema(sales="zzz"))
     assert table["zzz"].to_list() == [5] * 27 + [None]
-    assert notes == ["Cells of 'zzz' without a number count as missing: 'closed'."]
+    assert notes == [
+        "Cells of 'zzz' without a number count as missing: 'closed', the first in row 29."
+    ]
     many = ["5"] * 20 + ["closed"] * 8  # a column of text, not a few words among numbers
     table, notes, _ = as_long(pl.DataFrame({"day": days, "zzz": many}), Schema(sales="zzz"))
     assert table["zzz"].to_list() == many
@@ -320,10 +322,10 @@ def test_a_few_rows_that_come_twice_do_not_add_up_items():
 
 def test_lines_of_columns_without_names_are_refused():
     rows = days_of(["tea", "bun"])
-    with pytest.raises(InvalidInput, match="of which no name says so"):
+    with pytest.raises(InvalidInput, match="without a likely name: name it"):
         read_sales(nameless(pl.concat([rows, rows])))
     none = nameless(pl.concat([rows, rows]).with_columns(sales=0))
-    with pytest.raises(InvalidInput, match="got none that looks like it"):
+    with pytest.raises(InvalidInput, match="got no likely one among"):
         read_sales(none)
 
 
@@ -376,7 +378,7 @@ def test_a_total_of_all_shops_and_items_is_left_out():
     total = sums.with_columns(item=pl.lit("Total"), store=pl.lit("Total")).select(shops.columns)
     found = read_sales(pl.concat([shops, total]))
     assert set(found.table["store"]) == {"north", "south"}
-    assert any("60 rows are totals" in note for note in found.notes)
+    assert any("Totals left out: 'Total' in 'item' (60 rows)" in note for note in found.notes)
 
 
 def test_a_single_return_does_not_turn_all_signs():
