@@ -62,14 +62,6 @@ class Overrides:
         )
 
 
-def unevaluated(level: float) -> str:
-    """Say what changed orders are evaluated by where no costs were given."""
-    return (
-        f"No costs were given, so changed orders were evaluated with underage {level:.4g} and "
-        f"overage {1 - level:.4g}."
-    )
-
-
 class DecisionLog:
     """Decisions of the past, one for each series and date.
 

@@ -130,10 +130,9 @@ def require_columns(table: pl.DataFrame, names: Iterable[str | None], field: str
             columns = [each for each in table.columns if not each.startswith("\0")]
             close = get_close_matches(name.lower(), [each.lower() for each in columns], 1)
             likely = [each for each in columns if each.lower() in close]
-            said = f": did you mean {likely[0]!r}?"
-            if not likely:
-                more = ", …" if len(columns) > 20 else ""
-                said = f", which has {', '.join(columns[:20])}{more}."
+            more = ", …" if len(columns) > 20 else ""
+            said = f", which has {', '.join(columns[:20])}{more}."
+            said = f": did you mean {likely[0]!r}?" if likely else said
             raise InvalidInput(f"{field} must be a column of the table, got {name!r}{said}")
 
 
