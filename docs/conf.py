@@ -53,6 +53,49 @@ numpydoc_class_members_toctree = False
 
 # Imports of Sphinx stand inside the functions: the tests import this file, too, without Sphinx.
 
+COMMANDS = "<!-- commands -->"
+"""Mark in reference/command-line.md that the synopses of all commands replace."""
+
+
+def command_reference():
+    """Write the synopsis, the options and the examples of every command, from the commands."""
+    import typer
+
+    from unmet.cli.main import app
+
+    return "\n\n".join(map(_of_command, typer.main.get_command(app).commands.values()))
+
+
+def _of_command(command):
+    options = [each for each in command.params if each.opts[0].startswith("-")]
+    places = [each for each in command.params if each not in options]
+    words = [each.name.upper() for each in places]
+    words = [
+        word if each.required else f"[{word}]" for word, each in zip(words, places, strict=True)
+    ]
+    words += [f"{each.opts[0]} {each.name.upper()}" for each in options if each.required]
+    lines = [
+        f"## `unmet {command.name}`",
+        f"    unmet {' '.join([command.name, *words])} [OPTIONS]",
+    ]
+    lines += [re.sub(r"\n[ ]*", "\n", command.help)]
+    rows = ["| option | meaning | default |", "|---|---|---|"]
+    for word, each in zip(words, places, strict=False):
+        rows.append(f"| `{word}` | {each.help} |  |")
+    for each in options:
+        names = ", ".join(f"`{name}`" for name in (*each.opts, *each.secondary_opts))
+        shown = each.default not in (None, "") and not isinstance(each.default, bool)
+        default = f"`{each.default}`" if shown else ""
+        rows.append(f"| {names} | {each.help} | {default} |")
+    examples = [line for line in (command.epilog or "").splitlines() if line.startswith("unmet ")]
+    return "\n\n".join([*lines, "\n".join(rows), "\n".join(["```sh", *examples, "```"])])
+
+
+def fill_commands(_, page, source):
+    """Put the commands in place of the mark."""
+    if page == "reference/command-line":
+        source[0] = source[0].replace(COMMANDS, command_reference())
+
 
 def quote_fitted_names(*arguments):
     """Quote names like n_features_in_ in types: reStructuredText reads them as links."""
@@ -124,5 +167,6 @@ def setup(app):
 
     autosummary.WELL_KNOWN_ABBREVIATIONS += ("eq.", "Fig.")  # or a summary ends at "(eq."
     app.connect("autodoc-skip-member", skip_member)
+    app.connect("source-read", fill_commands)
     app.connect("doctree-read", drop_last_blank_line)
     app.connect("autodoc-process-docstring", quote_fitted_names, priority=100)  # before numpydoc

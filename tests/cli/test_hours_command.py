@@ -123,7 +123,7 @@ DIAGNOSE = "diagnose sales.csv --observed sales --features item"
         ("hours late.csv", "from 0 to 23, got 24 in column 'hour'"),
         ("hours zero.csv", "must have sales, got none"),
         ("hours hours.csv --receipts", "--date must have the time of day"),
-        ("hours hours.csv --series shop", "got 'shop'. Its columns are date, item, hour, sales"),
+        ("hours hours.csv --series shop", "got 'shop', which has date, item, hour, sales"),
         ("hours hours.csv --opens 20 --closes 8", "closes must be after opens"),
         ("hours hours.csv -o hours.csv", "must not be another file of this command"),
         ("hours utc.csv --receipts", "--time-zone must be given for times in UTC"),

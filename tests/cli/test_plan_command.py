@@ -73,7 +73,7 @@ def test_json(folder, capsys):
     assert found["choice"]["model"] == "seasonal"
     assert found["orders"] == 9
     parts = found["total"]
-    total = parts["usual_sales"] + parts["hidden_demand"] + parts["safety stock"]
+    total = parts["usual_sales"] + parts["hidden_demand"] + parts["safety"]
     assert total == pytest.approx(parts["order"], abs=1e-2)
     assert found["files"] == ["sheet.parquet"]
     assert pl.read_parquet("sheet.parquet").height == 9

@@ -73,8 +73,8 @@ def test_a_comparison_that_went_badly_is_told_as_well(fitted):
     worse = dataclasses.replace(
         COMPARISON, basis="estimate", methods=(MethodCost("plan", "this", 12.0, 6.0, saving=-0.2),)
     )
-    assert "cost 20.0% more than" in answer(fitted, None, worse)[-1]
-    assert "evaluated on estimated demand" in answer(fitted, None, worse)[-1]
+    assert "cost 20.0% more than" in answer(fitted, None, worse)[-2]
+    assert "evaluated on estimated demand" in answer(fitted, None, worse)[-2]
 
 
 def test_the_content_of_a_report(table, fitted, decided):

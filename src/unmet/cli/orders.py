@@ -404,22 +404,6 @@ def uncensor(
     _order(OrderPlan(schema=schema), table, words, wrong, till, demand_only=True)
 
 
-def _show_demand(planned: OrderPlan, demand: polars.DataFrame) -> dict[str, Any]:
-    """Sum up a corrected history."""
-    sold = "y_observed" if "y_observed" in demand.columns else "sales"
-    asked = "y" if sold == "y_observed" else "demand"
-    known = demand["stockout"].drop_nulls()
-    return {
-        "columns": planned.schema_.to_dict(),
-        "rows": demand.height,
-        "known": known.len(),
-        "sold_out": float(known.sum()),
-        "sales": float(demand[sold].sum()),
-        "demand": float(demand[asked].sum()),
-        "notes": planned.notes_,
-    }
-
-
 def _till(table: Path | None, words: dict[str, Any], wrong: ErrorCollector) -> Path | None:
     """Give the file of hours; refuse a command that has neither these nor a table."""
     till: Path | None = wrong.ask(till_file, words)
@@ -535,17 +519,24 @@ def _order(
 
     if demand_only:
         files = [write(demand, words["output"])]
-        content = _show_demand(planned, demand)
+        notes, known = (*said, *planned.notes_), demand["stockout"].drop_nulls()
+        named = ("y_observed", "y") if "y_observed" in demand.columns else ("sales", "demand")
+        sold, asked = (float(demand[name].sum()) for name in named)
+        content = {
+            "columns": planned.schema_.to_dict(),
+            "rows": demand.height,
+            "known": known.len(),
+        }
+        content |= {"sold_out": float(known.sum()), "sales": sold, "demand": asked, "notes": notes}
         if words["as_json"]:
-            out.print_json({**content, "notes": (*said, *content["notes"])}, files)
+            out.print_json(content, files)
         else:
-            hidden = content["demand"] / max(content["sales"], 1e-300) - 1.0
             typer.echo(
-                f"\nExpected demand: {content['demand']:,.6g} units, {hidden:.1%} more than the "
-                f"{content['sales']:,.10g} sold.\nStock-outs: {content['sold_out']:,.0f} of the "
-                f"{content['known']:,} {planned.panel_.unit}s with a flag or an estimate."
+                f"\nExpected demand: {asked:,.6g} units, {asked / max(sold, 1e-300) - 1.0:.1%} "
+                f"more than the {sold:,.10g} sold.\nStock-outs: {known.sum():,.0f} of the "
+                f"{known.len():,} {planned.panel_.unit}s with a flag or an estimate."
             )
-        out.show_notes((*said, *planned.notes_), words["details"])
+        out.show_notes(notes, words["details"])
         out.show_files(files)
         return
     orders = planned.orders()

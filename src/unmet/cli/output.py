@@ -208,11 +208,6 @@ def show_files(files: Iterable[Path]) -> None:
         typer.echo(f"wrote {file}", err=True)
 
 
-_HEADS = {
-    "newsvendor": ("cost per row", "saving", "mean order", "service level", "fill rate"),
-    "pricing": ("cost per row", "saving", "mean price", "share too high", "share of value"),
-    "replacement": ("cost per time", "saving", "mean age", "failed before", "life used"),
-}
 _BASES = {
     "truth": "evaluated on the true values",
     "seen": "evaluated on the rows that did not sell out, weighted for those that did",
@@ -223,27 +218,14 @@ _BASES = {
 
 def show_comparison(comparison: Comparison, problem: str) -> None:
     """Print one row per method, without columns that nobody can fill."""
-    from unmet.censoring.text import decimals_for
-    from unmet.evaluation.comparison import number, percent, text_table
-    from unmet.planning.backtest import METHODS
+    from unmet.censoring.text import labels_for
+    from unmet.evaluation.comparison import text_table
+    from unmet.report.page import methods_table
 
-    # a cost per hour of service is a small number
-    digits = max(2, decimals_for(min(abs(each.cost) for each in comparison.methods), 3))
-    rows = [
-        (
-            METHODS["plan"] if each.method == "plan" else each.label,
-            number(each.cost, digits if problem == "replacement" else 2),
-            percent(each.saving),
-            number(each.decision),
-            percent(each.service_level),
-            percent(each.fill_rate),
-        )
-        for each in comparison.methods
-    ]
-    columns = zip(("method", *_HEADS[problem]), zip(*rows, strict=True), strict=True)
-    kept = [(head, cells) for head, cells in columns if set(cells) != {"-"}]
-    shown = zip(*(cells for _, cells in kept), strict=True)
-    typer.echo(text_table([head for head, _ in kept], list(shown)))
+    heads, cells, _ = zip(*methods_table(comparison, labels_for(problem)), strict=True)
+    names, *others = cells
+    short = [name.partition(":")[0] for name in names]
+    typer.echo(text_table(heads, list(zip(short, *others, strict=True))))
     typer.echo(f"{comparison.n_rows:,} rows, {_BASES[comparison.basis]}.")
 
 

@@ -389,11 +389,7 @@ def _estimate(
         )
         return observed, "observation", [note]
     fitted: DecisionPlan = clone(plan).fit(table)
-    assert fitted.diagnosis_ is not None
-    sure = {"yes": "", "no": " The data cannot confirm it."}
-    note = (
-        "Costs are those of estimated demand, so they are only as good as that estimate."
-    ) + sure.get(str(fitted.diagnosis_.identified), " The data hardly confirm it.")
+    note = "Costs are those of estimated demand, so they are only as good as that estimate."
     quantile = fitted.estimator_.rule_.quantile_function(fitted.encode(table))
     return equally_likely(quantile, 41), "estimate", [note]
 

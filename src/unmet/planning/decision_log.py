@@ -69,14 +69,6 @@ class Overrides:
         )
 
 
-def unevaluated(level: float) -> str:
-    """Say how changed orders are evaluated if no costs were given."""
-    return (
-        f"No costs were given, so changed orders were evaluated with underage {level:.4g} and "
-        f"overage {1 - level:.4g}."
-    )
-
-
 class DecisionLog:
     """Past decisions, one for each series and date.
 

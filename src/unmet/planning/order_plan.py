@@ -37,7 +37,7 @@ from unmet.planning.candidates import (
     hashes_of,
 )
 from unmet.planning.candidates import drivers as drivers_of
-from unmet.planning.decision_log import DecisionLog, Overrides, unevaluated
+from unmet.planning.decision_log import DecisionLog, Overrides
 from unmet.planning.history import History
 from unmet.planning.on_dask import fit_on_dask, is_dask, on_workers, write_orders
 from unmet.planning.stockouts import VIEWS, infer_stockouts, without_few_flags
@@ -572,7 +572,9 @@ class OrderPlan(BaseEstimator):
                 log, rows, self.schema_, self.panel_, self.rules_, demand
             )
         if self.overrides_.known and not self.costs_are_money:
-            self.notes_ += (unevaluated(float(self.cost_.level)),)
+            over = 1.0 - float(self.cost_.level)
+            said = f"evaluated with underage {1.0 - over:.4g} and overage {over:.4g}."
+            self.notes_ += (f"No costs were given, so changed orders were {said}",)
 
     @property
     def costs_are_money(self) -> bool:

@@ -244,7 +244,7 @@ def _decision(data: Mapping[str, Any]) -> dict[str, Any]:
     if data["comparison"] is not None and data["comparison"].methods:
         chart, finding, how = method_costs(data)
         shown["cost_figure"] = _figure(chart, finding, how)
-        shown["methods"] = _methods_table(data["comparison"], labels)
+        shown["methods"] = methods_table(data["comparison"], labels)
     if found is not None:
         shown |= _statistics(found, labels, data["problem"])
     return shown
@@ -357,7 +357,7 @@ def method_costs(data: Mapping[str, Any]) -> tuple[charts.Chart, str, str]:
     return charts.bars(rows, x="cost per row"), finding, how
 
 
-def _methods_table(comparison: Comparison, labels: Labels) -> tables.Columns:
+def methods_table(comparison: Comparison, labels: Labels) -> tables.Columns:
     """Costs of several methods, without columns that nobody can fill."""
     methods = comparison.methods
 
@@ -368,7 +368,7 @@ def _methods_table(comparison: Comparison, labels: Labels) -> tables.Columns:
     cells = {
         "Method": [each.label for each in methods],
         "Cost per row": [number(each.cost, 4) for each in methods],
-        f"Than {labels.ignoring}": [sentences.saving_label(each) for each in methods],
+        "Saving": shares("saving"),
         f"Mean {labels.decision}": [number(each.decision, 4) for each in methods],
         labels.covered: shares("service_level"),
         labels.served or "": shares("fill_rate") if labels.served else [],

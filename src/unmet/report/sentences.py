@@ -154,10 +154,7 @@ def sensitivity_finding(diagnosis: Diagnosis, found: Sensitivity, labels: Labels
         return f"{start} The rate counted in the data is {percent(share)}."
     if ends is None:
         return f"{start} The chosen model has a rate of {percent(share)}."
-    within = ""
-    if diagnosis.chosen is not None and diagnosis.share_range is None:
-        within = f" within the {diagnosis.chosen.truth} family"
-    return f"{start} Rates of {interval(ends)} fit the data{within} (95% interval)."
+    return f"{start} Rates of {interval(ends)} fit the data (95% interval)."
 
 
 def cost_finding(found: Sensitivity, labels: Labels) -> str:
@@ -175,19 +172,11 @@ def cost_finding(found: Sensitivity, labels: Labels) -> str:
 def comparison_finding(comparison: Comparison, labels: Labels) -> str:
     """Which method is cheapest, and by how much."""
     cheapest = min(comparison.methods, key=lambda each: each.cost)
-    on = {
-        "truth": f"on {labels.truth}",
-        "seen": "on uncensored rows",
-        "estimate": f"on estimates of {labels.truth}",
-        "observation": f"on {labels.observations}",
-    }[comparison.basis]
-    count = len(comparison.methods)
     if all(number(each.cost) == number(cheapest.cost) for each in comparison.methods):
-        alike = "the method costs" if count == 1 else f"all {count} methods cost the same,"
-        return f"Evaluated {on}, {alike} {number(cheapest.cost)} per row."
+        return f"All methods cost {number(cheapest.cost)} per row."
     saves = saving_label(cheapest)
     more = f", {saves} than {labels.ignoring}" if saves.endswith("less") else ""
-    return f"Evaluated {on}, “{cheapest.label}” costs least{more}."
+    return f"“{cheapest.label}” costs least{more}."
 
 
 def saving_label(method: MethodCost) -> str:

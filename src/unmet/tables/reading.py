@@ -127,8 +127,7 @@ def require_columns(table: pl.DataFrame, names: Iterable[str | None], field: str
             likely = [each for each in columns if each.lower() in close]
             more = ", …" if len(columns) > 20 else ""
             said = f", which has {', '.join(columns[:20])}{more}."
-            if likely:
-                said = f": did you mean {likely[0]!r}?"
+            said = f": did you mean {likely[0]!r}?" if likely else said
             raise InvalidInput(f"{field} must be a column of the table, got {name!r}{said}")
 
 
