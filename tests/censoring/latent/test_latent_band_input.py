@@ -38,7 +38,10 @@ def test_rates_outside_zero_to_one(rate):
 
 
 def test_a_range_with_its_ends_crossed():
-    refuses(r"low <= high, got \(0\.5, 0\.2\)\.", LatentBand(sellout_rate=(0.5, 0.2)))
+    refuses(
+        r"a range from low to high, such as .1,.3, got \(0\.5, 0\.2\)\.",
+        LatentBand(sellout_rate=(0.5, 0.2)),
+    )
 
 
 def test_flags_that_are_none():

@@ -69,7 +69,7 @@ def read_rate(value: Any) -> RateRange | None:
         allowed = "a number from 0 to below 1, or a range of two"
         raise refusal("sellout_rate", allowed, value) from None
     if low > high:
-        raise refusal("sellout_rate", "a range of two that rises, such as .1,.3", value)
+        raise refusal("sellout_rate", "a rate or a range from low to high, such as .1,.3", value)
     return RateRange(low, high)
 
 
