@@ -212,8 +212,9 @@ async def measure(port, process, users, changes, pages):
     seen = await asyncio.gather(*(use(port, place, changes) for place in range(users)))
     answers, ends, moved = zip(*seen, strict=True)
     told = [
+        f"{os.cpu_count()} cores, of which {os.getloadavg()[0]:.0f} processes wanted one",
         f"{users} users at once: answer after {statistics.median(answers):.1f} s (median), "
-        f"{max(answers):.1f} s (last); done after {max(ends):.1f} s (last)"
+        f"{max(answers):.1f} s (last); done after {max(ends):.1f} s (last)",
     ]
     if changes:
         every = sorted(each for one in moved for each in one)
