@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import streamlit as st
 from streamlit import runtime
@@ -407,6 +408,10 @@ class Job:
             with _TURNS:
                 self._tell(*self.step)
                 self.found = self._make(self._tell)
+            # streamlit looks for garbage after every run of the page: not among all that stays
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
         except BaseException as error:  # a library may panic
             self.error = error
 
@@ -435,8 +440,7 @@ def _job(key: str, _make: Callable[[Step], Any], _session: str) -> Job:  # noqa:
 
 
 def _session() -> str:
-    found = get_script_run_ctx()
-    return "" if found is None else found.session_id
+    return str(getattr(get_script_run_ctx(), "session_id", ""))
 
 
 def shared(key: str, make: Callable[[Step], _Result], show: Callable[[], None]) -> _Result:
@@ -471,8 +475,7 @@ def shared(key: str, make: Callable[[Step], _Result], show: Callable[[], None]) 
         if not isinstance(job.error, UnmetError):  # the next one may go well
             _job.clear(key, make, me)
         raise job.error if isinstance(job.error, Exception) else RuntimeError(str(job.error))
-    found: _Result = job.found
-    return found
+    return cast("_Result", job.found)
 
 
 @st.fragment(run_every=0.5)

@@ -171,9 +171,8 @@ def _take_away(source: Source, asked: Asked, decided: OrderPlan) -> None:
         decimal=source.decimal,
         orders=name,
     )
-    content = partial(report_data, decided, notes=source.file.notes, command=command)
-    orders = partial(written, decided, source.file, name)
-    take_away(orders, lambda: render(content()), command, name)
+    data = partial(report_data, decided, notes=source.file.notes, command=command)
+    take_away(partial(written, decided, source.file, name), lambda: render(data()), command, name)
 
 
 # --- At the side: which column is what.
@@ -363,12 +362,11 @@ def _item(plan: OrderPlan, find: str) -> None:
     item, rows = item_of(plan, place)
     labels = order_labels(plan.panel_.unit)
     chart(item_chart(item_parts(item, labels), labels), item_finding(item, labels))
-    parts = rows.drop(schema.series)
     columns: dict[str, Any] = {schema.date: st.column_config.DateColumn(format="ddd D MMM")}
     for name in ("usual_sales", "hidden_demand", "safety"):
         columns[name] = st.column_config.NumberColumn(name.replace("_", " "), format="%.1f")
     columns["based_on"] = st.column_config.TextColumn("based on")
-    show_table(parts, "parts", columns, 330)
+    show_table(rows.drop(schema.series), "parts", columns, 330)
 
 
 def _notes(source: Source, data: dict[str, Any]) -> None:

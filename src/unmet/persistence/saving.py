@@ -10,7 +10,8 @@ import io
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -470,12 +471,11 @@ def _header(members: Mapping[str, bytes], path: Path, room: Room) -> dict[str, A
     return fields
 
 
+@cache
 def versions_of(*packages: str) -> dict[str, str]:
     """Versions of those packages that are installed."""
     found = {}
     for name in packages:
-        try:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
