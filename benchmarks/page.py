@@ -212,7 +212,7 @@ async def measure(port, process, users, changes, pages):
     seen = await asyncio.gather(*(use(port, place, changes) for place in range(users)))
     answers, ends, moved = zip(*seen, strict=True)
     told = [
-        f"The computer had {os.cpu_count()} cores, and {os.getloadavg()[0]:.0f} processes wanted one.",
+        f"The computer had {os.cpu_count()} cores for {os.getloadavg()[0]:.0f} running processes.",
         f"With {users} users at the same time, orders appeared after "
         f"{statistics.median(answers):.1f} s (median user) and {max(answers):.1f} s (last user). "
         f"The last page was complete after {max(ends):.1f} s.",
