@@ -44,7 +44,7 @@ from unmet.cli.commands import _free, _options
 CLOSED = float(_options(0)["server.disconnectedSessionTTL"])
 RUNS_AGAIN = ForwardMsg.FINISHED_EARLY_FOR_RERUN
 MOST = 300.0  # seconds that an answer may take
-LEVEL = "Service level: share of days on which demand is met"
+LEVEL = "Service level: share of days with demand met"
 SERVE = "import sys; from unmet.cli.commands import _serve; _serve(int(sys.argv[1]))"
 
 
@@ -326,8 +326,8 @@ def browse(port, n_series, picture=None):
         page.get_by_test_id("stCode").filter(has_text="coming.csv").wait_for()
         lap("orders with promotions to come")
         settle()
-        page.get_by_text("Costs instead of a service level").click()
-        cost = page.get_by_role("spinbutton", name="A unit too little costs")
+        page.get_by_text("Use costs").click()
+        cost = page.get_by_role("spinbutton", name="Underage cost")
         page.get_by_test_id("stCode").filter(has_text="--underage 3").wait_for()
         settle()
         seconds = {"figures": [], "page": []}

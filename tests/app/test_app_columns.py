@@ -56,7 +56,7 @@ def test_uploads():
     [
         ("cat.csv", PNG, "cat.csv must be a text file"),
         ("table.parquet", b"nothing of the kind", "table.parquet cannot be read as Parquet"),
-        ("../../cat.png", PNG, "cat.png must end in one of"),
+        ("../../cat.png", PNG, "cat.png must end in"),
         ("", b"a", "The file must end in"),
     ],
     ids=["plot", "parquet", "ending", "nameless"],

@@ -97,7 +97,7 @@ def test_backorders_are_served_before_anybody_else():
         ({"holding": -1, "shortage": 1}, "holding must be"),
         (
             {"lead_time": [[3]]},
-            "lead_time must have chances from 0 to 1 that add up to 1, such as {3: 0.6, 4: 0.4}, "
+            "lead_time must have chances from 0 to 1 that add up to 1, such as 3:.6,4:.4, "
             "got [[3]].",
         ),
         ({"lead_time": {1: 0.5, 2: 0.4}}, "lead_time must have chances from 0 to 1 that add up"),

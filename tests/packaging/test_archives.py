@@ -186,7 +186,8 @@ COMMANDS = {
 }
 LACK = {
     "plan": "BoostedDecision needs lightgbm",
-    "compare": "Left out: the published method, because SearchedBand needs optuna",
+    "replenish": "BoostedDecision needs lightgbm",
+    "compare": "Not compared: published method, because SearchedBand needs optuna",
 }
 
 

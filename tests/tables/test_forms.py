@@ -198,9 +198,8 @@ def test_words_in_a_column_that_the_user_names_count_as_missing():
     cells = ["5"] * 27 + ["closed"]
     table, notes, _ = as_long(pl.DataFrame({"day": days, "zzz": cells}), Schema(sales="zzz"))
     assert table["zzz"].to_list() == [5] * 27 + [None]
-    assert notes == [
-        "Cells of 'zzz' without a number count as missing: 'closed', the first in row 29."
-    ]
+    said = "Cells of 'zzz' without a number count as missing: 'closed', the first in row 29."
+    assert notes == [said]
     many = ["5"] * 20 + ["closed"] * 8  # a column of text, not a few words among numbers
     table, notes, _ = as_long(pl.DataFrame({"day": days, "zzz": many}), Schema(sales="zzz"))
     assert table["zzz"].to_list() == many

@@ -355,7 +355,7 @@ def test_bad_tables_of_hours_get_one_sentence():
     )
     lists = lists.with_columns(sold=pl.lit(["x"] * 24))
     assert "lists of numbers, got lists of String" in complaint(read_hourly, lists)
-    assert "one row a day" in complaint(
+    assert "one row per day" in complaint(
         read_hourly, pl.concat([wide, wide]), series=["shop", "item"]
     )
     assert "closes must be after opens" in complaint(read_hourly, long, opens=9, closes=9)

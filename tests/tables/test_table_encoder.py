@@ -149,7 +149,10 @@ def test_dates_are_no_categories(dates):
         ({"columns": ["c"], "categories": ["n"]}, "categories must be among the features, got 'n'"),
         ({"columns": ["c"], "calendar": ["weekday"]}, "calendar needs a column of dates"),
         ({"columns": ["c"], "date": "d", "calendar": ["hour"]}, "calendar must be among"),
-        ({"columns": ["c"], "date": "e", "calendar": ["day"]}, "date must name columns"),
+        (
+            {"columns": ["c"], "date": "e", "calendar": ["day"]},
+            "date must be a column of the table",
+        ),
     ],
 )
 def test_wrong_parameters(table, parameters, words):

@@ -228,7 +228,7 @@ def make_lines():
         store,
         **found(
             ["Product ID"], 6, "day", first, last, total, **where,
-            note=f"{len(rows)} rows were added up to", not_used=["Row ID", "Order ID", "Profit"],
+            note=f"{len(rows)} rows were summed to", not_used=["Row ID", "Order ID", "Profit"],
         ),
     )  # fmt: skip
     weekly = [row for row in rows if row[0].weekday() == 0]
