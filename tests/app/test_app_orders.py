@@ -61,7 +61,7 @@ def test_what_is_moved_moves_orders(page, tables):
     higher = number(page, "Total order")
     assert higher > before
     assert "--service-level 0.97" in page.code[0].value
-    assert "no model had seen, at a service level of 90%" in texts(page)  # as it was compared
+    assert "in a backtest on" in texts(page)  # as it was compared
     again = OrderPlan(cost=Newsvendor.at_level(0.97)).fit(tables.sales)
     assert higher == again.orders()["order"].sum()
     control(page, "-days").set_value(2)

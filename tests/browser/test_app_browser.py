@@ -247,7 +247,7 @@ def test_stock_that_lasts(page):
     total = amount(page, "Total order")
     assert total > 2 * before
     page.locator("[data-testid=stVegaLiteChart]").nth(2).wait_for()
-    assert page.get_by_text("to arrive for").first.is_visible()
+    assert page.get_by_text("until the next order can arrive").first.is_visible()
     page.set_viewport_size({"width": 390, "height": 844})
     settled(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -304,7 +304,7 @@ BOMB = gzip.compress(bytes(1 << 20)) * 501  # 501 MB
 HOSTILE = {
     "bomb.csv.gz": (BOMB, "must not unpack to more than"),
     "damaged.parquet": (b"PAR1" + 9999 * b"\xff" + b"PAR1", "cannot be read as Parquet"),
-    "plot.csv": (b"\x89PNG\r\n\0\0", "must be text in UTF-8"),
+    "plot.csv": (b"\x89PNG\r\n\0\0", "must be a text file, got binary data"),
 }
 
 
@@ -319,14 +319,14 @@ def test_users_of_one_table_have_their_own_levels_and_no_upload_ends_the_session
         users[-1].goto(address)
         says(users[-1], "--service-level 0.9 ")
     one, other = users
-    usual = amount(one, "To order in all")
+    usual = amount(one, "Total order")
     for user, presses in ((one, 3), (other, 1)):
         user.evaluate("window.kept = true")
         user.get_by_role("slider").first.focus()
         for _ in range(presses):
             user.keyboard.press("ArrowRight")
         says(user, f"--service-level 0.9{presses} ")
-    assert amount(one, "To order in all") > amount(other, "To order in all") > usual
+    assert amount(one, "Total order") > amount(other, "Total order") > usual
     for name, (data, sentence) in HOSTILE.items():
         bring(other, name, data)
         other.get_by_test_id("stAlert").filter(has_text=sentence).wait_for()

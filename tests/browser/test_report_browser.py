@@ -116,7 +116,7 @@ def test_items_are_picked_and_numbers_shown(browser, address):
 
 def test_it_can_be_read_without_scripts(browser, address):
     page, wrong = visit(browser, address, java_script_enabled=False)
-    assert "charts of this page need scripts" in page.inner_text("noscript")
+    assert "Charts need JavaScript" in page.inner_text("noscript")
     assert not page.locator("#search-orders").is_visible()
     page.click("#item-1 summary")
     assert page.locator("#chart-item-1 figcaption").is_visible()

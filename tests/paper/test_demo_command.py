@@ -141,7 +141,7 @@ def test_without_a_renderer_the_table_is_still_printed(computed, tmp_path, capsy
     [
         (["demo", "--seeds", "0"], "seeds must be a whole number of at least 1, got 0."),
         (["demo", "--seed", "-1"], "seed must be a whole number of at least 0, got -1."),
-        (["demo", "--seed", "many"], "'--seed'"),
+        (["demo", "--seed", "many"], "--seed must be a whole number, got 'many'"),
         (["demo", "--colour"], "--colour"),
         (["forecast"], "forecast"),
     ],

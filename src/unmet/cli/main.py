@@ -126,7 +126,8 @@ def run_app(group: typer.Typer, words: list[str]) -> int:
         wrong = re.match(r"Invalid value for '(.+?)': Input should be a valid (\w+)", said)
         if wrong:
             kind = {"integer": "whole number"}.get(wrong[2], wrong[2])
-            said = f"{wrong[1]} must be a {kind}, got something else"
+            value = dict(zip(words, words[1:], strict=False)).get(wrong[1], "text")
+            said = f"{wrong[1]} must be a {kind}, got {value!r}"
         return _complain(said)
     except (_Stopped, KeyboardInterrupt, typer.Abort):
         typer.echo("unmet: stopped.", err=True)
