@@ -208,11 +208,11 @@ async def use(port, place, changes):
 
 async def measure(port, process, users, changes, pages):
     """What there is to say, a line each."""
-    held_now = [held(process)]
+    held_now, busy = [held(process)], os.getloadavg()[0]
     seen = await asyncio.gather(*(use(port, place, changes) for place in range(users)))
     answers, ends, moved = zip(*seen, strict=True)
     told = [
-        f"{os.cpu_count()} cores, of which {os.getloadavg()[0]:.0f} processes wanted one",
+        f"{os.cpu_count()} cores; load average {busy:.1f} before the users came",
         f"{users} users at once: answer after {statistics.median(answers):.1f} s (median), "
         f"{max(answers):.1f} s (last); done after {max(ends):.1f} s (last)",
     ]
