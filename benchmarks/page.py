@@ -208,11 +208,11 @@ async def use(port, place, changes):
 
 async def measure(port, process, users, changes, pages):
     """What there is to say, a line each."""
-    held_now = [held(process)]
+    held_now, busy = [held(process)], os.getloadavg()[0]
     seen = await asyncio.gather(*(use(port, place, changes) for place in range(users)))
     answers, ends, moved = zip(*seen, strict=True)
     told = [
-        f"The computer had {os.cpu_count()} cores for {os.getloadavg()[0]:.0f} running processes.",
+        f"The computer had {os.cpu_count()} cores, and a load average of {busy:.0f} before.",
         f"With {users} users at the same time, orders appeared after "
         f"{statistics.median(answers):.1f} s (median user) and {max(answers):.1f} s (last user). "
         f"The last page was complete after {max(ends):.1f} s.",

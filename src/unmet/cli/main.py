@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -126,7 +127,7 @@ def run_app(group: typer.Typer, words: list[str]) -> int:
         wrong = re.match(r"Invalid value for '(.+?)': Input should be a valid (\w+)", said)
         if wrong:
             kind = {"integer": "whole number"}.get(wrong[2], wrong[2])
-            value = dict(zip(words, words[1:], strict=False)).get(wrong[1], "text")
+            value = dict(pairwise(words)).get(wrong[1], "text")
             said = f"{wrong[1]} must be a {kind}, got {value!r}"
         return _complain(said)
     except (_Stopped, KeyboardInterrupt, typer.Abort):
