@@ -72,7 +72,7 @@ def decisions_chart(decisions: pl.DataFrame, labels: Labels) -> tuple[Chart, str
             incomplete = means["count"][-1] < means["count"].max()
             table, shown = means.drop("count").head(means.height - incomplete), period
         parts = [curve(*each, table["date"], table[name]) for name, each in named.items()]
-        how = f"{labels.amount} a date" if labels.added_up else f"mean {labels.amount}"
+        how = f"{labels.amount} per date" if labels.added_up else f"mean {labels.amount}"
         return lines(parts, y=axis(how, zero=labels.added_up)), shown
     values = {name: decisions[name].to_numpy() for name in named}
     every = np.concatenate(list(values.values()))
