@@ -129,7 +129,7 @@ INTERNAL = {
     "Experiment": "costs",
     "JumpCost": "in_time in_time_area in_time_totals late",
     "MissingPackage": "for_extra or_load",
-    "OrderPlan": "costs_are_money decide in_words learned_from lot_ read risk_in_words "
+    "OrderPlan": "costs_are_money in_words learned_from lot_ read risk_in_words "
     "until_next with_flags",
     "PaperSettings": "as_dict is_papers_store",
     "PreventiveReplacement": "in_time in_time_area in_time_totals late",
