@@ -400,7 +400,7 @@ def order_table(
             "on_order": panel.rounded(state.on_order.sum(axis=1)),
             "expected_demand": panel.rounded((expected * covered).sum(axis=1), 2),
             "order_up_to": panel.rounded(state.position + found.order),
-            "runs_empty": np.where(empty < 0, np.datetime64("NaT"), dates),
+            "runs_empty": np.where(empty < 0, np.datetime64("NaT", "D"), dates),
             "chance_of_running_out": np.round(chance, 3),
             "expected_shortage": panel.rounded(short, 2),
             **(loss if money else {}),

@@ -728,7 +728,7 @@ def history_orders(
     --------
     >>> import numpy as np
     >>> from unmet.simulate import history_orders
-    >>> weeks = np.datetime64("2024-01-01") + 7 * np.arange(4)
+    >>> weeks = np.datetime64("2024-01-01") + np.arange(4) * np.timedelta64(7, "D")
     >>> history_orders([10, 13, 20, 11], weeks, k=2)
     array([inf, inf, 12., 17.])
     >>> history_orders([10, 13, 20, 11], weeks, k=2, on="sales")
@@ -749,7 +749,7 @@ def history_orders(
     weeks, multiple = WholeNumber(1)("k", k), Number(above=0)("factor", factor)
     on_sales = OneOf("demand", "sales")("on", on) == "sales"
     rows = np.lexsort((days, weekday(days), groups))
-    twice = (np.diff(groups[rows]) == 0) & (np.diff(days[rows]) == np.timedelta64(0))
+    twice = (np.diff(groups[rows]) == 0) & (np.diff(days[rows]) == np.timedelta64(0, "D"))
     if twice.any():
         day = days[rows][1:][twice][0]
         raise InvalidInput(f"date must not repeat within a series, got {day} twice.")

@@ -361,12 +361,12 @@ def period_date(first: Any, period: str, place: Any) -> NDArray[np.datetime64]:
     start, place = np.datetime64(first, "D"), np.asarray(place)
     if period in _MONTHS:
         month = start.astype("datetime64[M]")
-        months = month + place * _MONTHS[period]
-        following = (months + 1).astype("datetime64[D]")
-        if start + 1 == (month + 1).astype("datetime64[D]"):
-            return np.asarray(following - 1)
-        of_month = (start - month.astype("datetime64[D]")).astype(np.int64)
-        return np.asarray(np.minimum(months.astype("datetime64[D]") + of_month, following - 1))
+        months = month + (place * _MONTHS[period]).astype("timedelta64[M]")
+        last = (months + np.timedelta64(1, "M")).astype("datetime64[D]") - np.timedelta64(1, "D")
+        if (start + np.timedelta64(1, "D")).astype("datetime64[M]") > month:
+            return np.asarray(last)
+        of_month = start - month.astype("datetime64[D]")
+        return np.asarray(np.minimum(months.astype("datetime64[D]") + of_month, last))
     if period == "business day":
         return np.asarray(np.busday_offset(start, place, roll="forward"))
-    return np.asarray(start + place * (7 if period == "week" else 1))
+    return np.asarray(start + (place * (7 if period == "week" else 1)).astype("timedelta64[D]"))

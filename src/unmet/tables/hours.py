@@ -179,7 +179,7 @@ class HourlySales:
     @property
     def dates(self) -> NDArray[np.datetime64]:
         """Date of each day."""
-        return np.datetime64(self.first_day, "D") + np.arange(self.n_days)
+        return np.datetime64(self.first_day, "D") + np.arange(self.n_days).astype("timedelta64[D]")
 
     @property
     def weekday(self) -> Places:
