@@ -138,6 +138,7 @@ def test_an_answer_that_cannot_be_printed(monkeypatch, capsys):
 
 FULL = """
 import resource, signal, sys
+sys.dont_write_bytecode = True  # half of a module would stay
 from unmet.cli.main import run
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
